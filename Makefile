@@ -10,7 +10,7 @@ SEEDS ?= 0:1000
 SANITIZE ?=
 INSTRUMENTED = NINJA_DIR=build-$(1) CMAKE_ARGS=-DTESSERA_SANITIZE=$(1)
 
-.PHONY: all setup build demo test test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate assemble lists help clean
+.PHONY: all setup build format demo test test-all test-external bench fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate interpret assemble lists help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -21,14 +21,20 @@ setup:
 build: setup
 	@utils/ninja.sh
 
+format: setup ## format C++ and Python of the tree (FORMAT_ARGS="lib/Support/DType.cpp" formats some files)
+	@$(PYTHON) utils/format.py --write $(FORMAT_ARGS)
+
 demo: build ## flash attention from plain mathematics: compiled, checked against float64, timed
 	@$(PYTHON) examples/demo.py $(DEMO_ARGS)
 
 test: setup ## run every test; the last line counts them (TEST_ARGS="lit -k norm" runs some, SANITIZE=address|thread)
-	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped" >&2
+	@utils/tileiras.sh || echo "make: without tileiras, what needs it is skipped, and fails where CI=true is set" >&2
 	@$(if $(SANITIZE),$(call INSTRUMENTED,$(SANITIZE))) utils/ninja.sh all \
 	  $(if $(filter thread,$(SANITIZE)),,unittests fuzzers)
 	@$(PYTHON) utils/test.py --sanitize=$(SANITIZE) $(TEST_ARGS)
+
+test-all: setup ## run what is too long for every change, and write test/results/all.txt (TEST_ALL_ARGS="random --again", --help)
+	@$(PYTHON) utils/test_all.py $(TEST_ALL_ARGS)
 
 test-external: build ## PyTorch's operator database and NumPy's cases as judges (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)
 	@python=$$(utils/external.sh) && "$$python" integration/external/run.py \
@@ -57,7 +63,7 @@ report: setup ## write benchmarks/results/index.html; RESULTS=… first takes in
 tune: setup ## fill the cache with the tiles and hints that were measured to be the fastest (RESULTS=…)
 	@$(PYTHON) benchmarks/gpu/tuning.py $(RESULTS)
 
-fuzz: build ## random programs against the reference (SEEDS=0:20000)
+fuzz: build ## random programs against the reference (SEEDS=0:20000 or commit:5000, FUZZ_ARGS="--simulate sm_90")
 	@$(PYTHON) integration/random/run.py --seeds $(SEEDS) $(FUZZ_ARGS)
 
 fuzz-inputs: build ## mutated programs, IR, bytecode and bundles for the readers (FUZZ_ARGS="ir --runs 100000", --help)
@@ -76,10 +82,13 @@ docs: build ## write the documentation as a static site: build/docs/site/index.h
 simulate: build ## run the CPU's suite on the simulator (SIMULATE_ARGS="-k norm", TESSERA_SIMULATED_MUTANTS=1)
 	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p simulated integration/cpu $(SIMULATE_ARGS)
 
+interpret: build ## run the PTX of the CPU's suite by an interpreter (INTERPRET_ARGS="-k norm")
+	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p interpreted integration/cpu $(INTERPRET_ARGS)
+
 assemble: build ## compile and assemble the CPU's suite for every chip via PTX (ASSEMBLE_ARGS="-k norm", TESSERA_ASSEMBLED_CHIPS=sm_90)
 	@PYTHONPATH=build/python:integration/ptx $(PYTHON) -m pytest -q -p assembled integration/cpu $(ASSEMBLE_ARGS)
 
-lists: build ## compare integration/ptx/{spills,equivalents}.txt with the whole suite (LISTS_ARGS="spills --chips sm_80 --files matmul --write")
+lists: build ## compare integration/ptx/{spills,equivalents,unreached}.txt with the whole suite (LISTS_ARGS="spills --chips sm_80 --files matmul --write")
 	@PYTHONPATH=build/python $(PYTHON) integration/ptx/lists.py $(LISTS_ARGS)
 
 clean: ## remove what was built (.venv and the sysroots stay)

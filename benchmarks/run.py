@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""`make bench`: the command `tessera bench` (python/tessera/bench) on this tree, results in benchmarks/results."""
+"""`make bench`: the command `tessera bench` (python/tessera/bench) on this tree, results in
+benchmarks/results."""
 
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Where the tree's Python environment is not the one that runs this.
+# If this is not run by the tree's Python environment.
 sys.path.append(str(HERE.parent / "build" / "python"))
 
 from tessera.bench.command import main  # noqa: E402

@@ -2,10 +2,11 @@
 
     python benchmarks/sizes.py [--quick] [--json FILE]
 
-Each function is called with many lengths, as a server calls it; then some of them, odd ones among them, are timed
-against code in which every size is a constant, in turns, on one thread. A ratio is the time of the exact code by
-that of the shared one: 1 means that nothing is lost. What counts is the loop over all lengths: the time of a pass
-over a tenth of them, evenly spread, and the median of their ratios; single lengths are shown beside.
+Each function is called with many lengths, like in a server; then some of them, including odd ones,
+are timed alternately with code in which every size is a constant, on one thread. A ratio is the
+time of the exact code by that of the shared one: 1 means no loss. The result is the loop over all
+lengths: the time of a pass over a tenth of them, evenly spread, and the median of their ratios;
+single lengths are shown as well.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ KERNELS = 8  # at most, of a loop over 200 lengths
 #: length, lengths that are called, lengths that are timed.
 CASES = {
     "attention": (
-        "def attention(q{0}, k{0}, v{0}):\n"
-        "    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v\n",
+        "def attention(q{0}, k{0}, v{0}):\n    return tsr.softmax(q @ k.mT * 0.125, dim=-1) @ v\n",
         lambda s: [(1, 4, s, 64)] * 3,
         range(17, 3401, 17),
         (17, 100, 257, 333, 512, 1003),
@@ -74,7 +74,10 @@ CASES = {
 def define(text: str, annotations: list[str], folder: Path):
     """The function, its parameters annotated."""
     path = folder / f"f{len(list(folder.iterdir()))}.py"
-    path.write_text("import tessera as tsr\nfrom tessera import Tensor\n\n@tsr.function\n" + text.format(*annotations))
+    path.write_text(
+        "import tessera as tsr\nfrom tessera import Tensor\n\n@tsr.function\n"
+        + text.format(*annotations)
+    )
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -92,7 +95,7 @@ def exact(text: str, shapes: list[tuple[int, ...]], folder: Path):
 
 
 def seconds_each(contenders: list, arguments: list, rounds: int) -> list[list[float]]:
-    """Times of the contenders in turns; each is called for a few milliseconds a round."""
+    """Interleaved times of the contenders; each is called for a few milliseconds per round."""
     times: list[list[float]] = [[] for _ in contenders]
     out = [contender(*arguments) for contender in contenders]
     start = time.thread_time()
@@ -124,7 +127,9 @@ def measure(name: str, quick: bool, folder: Path) -> dict:
         row["ratios"][length] = statistics.median(b / a for a, b in zip(ours, others))
         best[length] = min(ours), min(others)
     row["median"] = statistics.median(row["ratios"][length] for length in spread)
-    row["total"] = sum(best[length][1] for length in spread) / sum(best[length][0] for length in spread)
+    row["total"] = sum(best[length][1] for length in spread) / sum(
+        best[length][0] for length in spread
+    )
     row["shown"] = timed[::2] if quick else timed
     row["kernels"] = len(shared.specializations())
     row["why"] = [f"{one.arguments[0]}: {one.reason}" for one in shared.specializations()]
@@ -151,7 +156,9 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     short = [
-        row["name"] for row in rows if min(row["total"], row["median"]) < GOAL or row["kernels"] > KERNELS
+        row["name"]
+        for row in rows
+        if min(row["total"], row["median"]) < GOAL or row["kernels"] > KERNELS
     ]
     print("all at the goal" if not short else f"short of the goal: {', '.join(short)}")
     return 1 if short else 0

@@ -1,7 +1,7 @@
 # Where MLIR comes from, how everything is compiled, and the few functions that the tree's
 # CMakeLists.txt files use:
-#   tessera_add_library(NAME [MLIR] [LINK lib…] [DEPENDS target…])
-#       a static library of the *.cpp here; MLIR adds its headers and the shared precompiled header
+#   tessera_add_library(NAME [MLIR] [FOLDERS dir…] [LINK lib…] [DEPENDS target…])
+#       a static library of the *.cpp here and in FOLDERS; MLIR adds its headers and the shared precompiled header
 #   tessera_use_mlir(TARGET)
 #       the same for a program or a unit test
 #   tessera_tablegen(TARGET FILE.td  OUT.inc "-gen-…"  …)
@@ -80,8 +80,9 @@ function(tessera_use_mlir target)
 endfunction()
 
 function(tessera_add_library name)
-  cmake_parse_arguments(ARG "MLIR" "" "LINK;DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cpp)
+  cmake_parse_arguments(ARG "MLIR" "" "FOLDERS;LINK;DEPENDS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS APPEND "/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp ${ARG_FOLDERS})
   if(NOT sources)
     set(sources "${TESSERA_ANCHOR}")
   endif()

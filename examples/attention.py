@@ -1,4 +1,4 @@
-"""Attention from its plain mathematics. The compiler derives the streamed kernel from it.
+"""Attention as plain mathematics. The compiler derives the fused kernel, which loops over the keys.
 
     tessera run examples/attention.py::attention --arg q=fp32[1,2,64,16] --arg k=fp32[1,2,64,16] \
         --arg v=fp32[1,2,64,16] --check
@@ -11,8 +11,9 @@ from tessera import Tensor
 
 
 @tsr.function
-def attention(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
-              v: Tensor["B", "H", "T", "D"]) -> Tensor["B", "H", "S", "D"]:
+def attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"], v: Tensor["B", "H", "T", "D"]
+) -> Tensor["B", "H", "S", "D"]:
     """Causal attention."""
     scale = 1.0 / math.sqrt(q.shape[-1])
     scores = tsr.matmul(q, k.transpose(-2, -1)) * scale
@@ -23,8 +24,9 @@ def attention(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
 
 
 @tsr.function
-def full_attention(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
-                   v: Tensor["B", "H", "T", "D"]) -> Tensor["B", "H", "S", "D"]:
+def full_attention(
+    q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"], v: Tensor["B", "H", "T", "D"]
+) -> Tensor["B", "H", "S", "D"]:
     """Every query sees every key."""
     scale = 1.0 / math.sqrt(q.shape[-1])
     scores = tsr.matmul(q, k.transpose(-2, -1)) * scale
@@ -32,8 +34,12 @@ def full_attention(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
 
 
 @tsr.function
-def windowed_attention(q: Tensor["B", "H", "S", "D"], k: Tensor["B", "H", "T", "D"],
-                       v: Tensor["B", "H", "T", "D"], window: int) -> Tensor["B", "H", "S", "D"]:
+def windowed_attention(
+    q: Tensor["B", "H", "S", "D"],
+    k: Tensor["B", "H", "T", "D"],
+    v: Tensor["B", "H", "T", "D"],
+    window: int,
+) -> Tensor["B", "H", "S", "D"]:
     """A query sees itself and the `window - 1` keys before it."""
     scale = 1.0 / math.sqrt(q.shape[-1])
     scores = tsr.matmul(q, k.transpose(-2, -1)) * scale

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """`make demo`: flash attention from its plain mathematics, checked against float64 and timed.
 
-The functions are those of attention.py: scores, mask, softmax, a second product. The table shows the
-largest error beside the bound that the reference derives for it, the time, the rate, and the same
-mathematics in NumPy (and PyTorch, where it is installed).
+The functions are those of attention.py: scores, mask, softmax, a second matrix product. The table shows
+the largest error and the bound that the reference derives for it, the time, the rate, and the times of
+NumPy and, if it is installed, PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = [  # batch, heads, sequence, width of a head, causal
     (1, 2, 1024, 64, True),
     (1, 2, 1021, 128, True),
 ]
-TURNS, REST = 2, 0.15  # of each contender; seconds before each turn
+TURNS, REST = 2, 0.15  # bursts of each contender; seconds of rest before each
 
 
 def numpy_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
@@ -52,8 +52,9 @@ def torch_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -
 def best_times(calls: list[Callable], seconds: float) -> list[float]:
     """The fastest call of each contender.
 
-    They take turns, so that other work on the machine hits all, and rest in between: idle threads
-    spin for a while (OpenBLAS's, which NumPy uses, for an eighth of a second) and would hold a core.
+    They alternate, so that other work on the machine affects all of them, and rest in between: idle
+    threads spin for a while (those of OpenBLAS, which NumPy uses, for an eighth of a second) and would
+    occupy a core.
     """
     best = [math.inf] * len(calls)
     for _ in range(TURNS):
@@ -103,7 +104,10 @@ def run_case(case: tuple[int, int, int, int, bool], seconds: float) -> tuple[lis
 def print_table(rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for number, row in enumerate(rows):
-        cells = [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+        cells = [
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths))
+        ]
         print("  ".join(cells).rstrip())
         if number == 0:
             print("  ".join("-" * w for w in widths))
@@ -111,9 +115,11 @@ def print_table(rows: list[list[str]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=0.5, help="to measure each time")
+    parser.add_argument("--seconds", type=float, default=0.5, help="seconds per measurement")
     arguments = parser.parse_args()
-    print(f"Tessera {tsr.__version__}, flash attention in fp32 on {tsr.get_num_threads()} threads\n")
+    print(
+        f"Tessera {tsr.__version__}, flash attention in fp32 on {tsr.get_num_threads()} threads\n"
+    )
     try:
         import torch  # noqa: F401
 
@@ -128,7 +134,9 @@ def main() -> int:
         rows.append(row)
         good = good and right
     print_table(rows)
-    print("\nerror: largest difference from float64; bound: the largest that rounding can explain; times: best of many.")
+    print(
+        "\nerror: largest difference from float64; bound: the largest that rounding can explain; times: best of many."
+    )
     print('The kernels: print(attention.inspect_ir("sched")) in examples/attention.py.')
     return 0 if good else 1
 

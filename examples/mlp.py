@@ -1,4 +1,4 @@
-"""A feed-forward layer: the bias and the activation ride along with the matrix products.
+"""A feed-forward layer: bias, activation and residual are fused into the matrix products.
 
     tessera run examples/mlp.py::mlp --arg x=fp32[37,64] --arg w1=fp32[64,128] --arg b1=fp32[128] \
         --arg w2=fp32[128,64] --arg b2=fp32[64] --check --time
@@ -9,15 +9,21 @@ from tessera import Tensor
 
 
 @tsr.function
-def mlp(x: Tensor["N", "D"], w1: Tensor["D", "F"], b1: Tensor["F"], w2: Tensor["F", "D"],
-        b2: Tensor["D"]) -> Tensor["N", "D"]:
+def mlp(
+    x: Tensor["N", "D"],
+    w1: Tensor["D", "F"],
+    b1: Tensor["F"],
+    w2: Tensor["F", "D"],
+    b2: Tensor["D"],
+) -> Tensor["N", "D"]:
     hidden = tsr.gelu(x @ w1 + b1)
     return x + hidden @ w2 + b2
 
 
 @tsr.function
-def gated_mlp(x: Tensor["N", "D"], gate: Tensor["D", "F"], up: Tensor["D", "F"],
-              down: Tensor["F", "D"]) -> Tensor["N", "D"]:
+def gated_mlp(
+    x: Tensor["N", "D"], gate: Tensor["D", "F"], up: Tensor["D", "F"], down: Tensor["F", "D"]
+) -> Tensor["N", "D"]:
     return (tsr.silu(x @ gate) * (x @ up)) @ down
 
 

@@ -1,6 +1,6 @@
-"""Normalisations, by name and by hand: both become one kernel that reads a row once.
+"""Normalizations, by name and by hand: both become one kernel that reads each row once.
 
-    tessera explain examples/norms.py::by_hand --arg x=fp32[512,768] --arg w=fp32[768] --arg b=fp32[768]
+tessera explain examples/norms.py::by_hand --arg x=fp32[512,768] --arg w=fp32[768] --arg b=fp32[768]
 """
 
 import tessera as tsr
@@ -35,7 +35,12 @@ def main() -> None:
 
     rng = np.random.default_rng(0)
     x, w, b = (rng.standard_normal(s, dtype=np.float32) for s in ((64, 768), (768,), (768,)))
-    for function, arguments in ((layer_norm, (x, w, b)), (by_hand, (x, w, b)), (rms_norm, (x, w)), (softmax, (x,))):
+    for function, arguments in (
+        (layer_norm, (x, w, b)),
+        (by_hand, (x, w, b)),
+        (rms_norm, (x, w)),
+        (softmax, (x,)),
+    ):
         difference = np.abs(function(*arguments) - function.reference(*arguments)).max()
         print(f"{function.__name__:12} largest difference from float64: {difference:.2e}")
 

@@ -22,9 +22,8 @@ MLIRContext &fuzz::freshContext() {
   static unsigned uses = 0;
   if (uses++ % 500 == 0) {
     context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
-    context->loadDialect<arith::ArithDialect, func::FuncDialect, scf::SCFDialect,
-                         gir::GraphDialect, sched::ScheduleDialect, tile::TileDialect,
-                         target::TargetDialect>();
+    context->loadDialect<arith::ArithDialect, func::FuncDialect, scf::SCFDialect, gir::GraphDialect,
+                         sched::ScheduleDialect, tile::TileDialect, target::TargetDialect>();
     context->printOpOnDiagnostic(false);
   }
   return *context;
@@ -46,15 +45,16 @@ static std::string print(ModuleOp module) {
   return text;
 }
 
-/// Without the names of values, which are made unique in the order of printing: two arguments of one
-/// name get other ones when they are parsed.
+/// Without the names of values, which are made unique in the order of printing: two arguments of
+/// one name get other ones when they are parsed.
 static std::string withoutNames(llvm::StringRef text) {
   std::string result;
   while (!text.empty()) {
     auto [before, after] = text.split('%');
     result += before;
     result += '%';
-    text = after.drop_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; });
+    text = after.drop_while(
+        [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; });
   }
   return result;
 }
@@ -64,8 +64,10 @@ void fuzz::checkRoundTrip(ModuleOp module, const Messages &messages) {
   // A function of MLIR's own may have no name, which MLIR has no text for.
   if (llvm::StringRef(text).contains("@<<INVALID EMPTY SYMBOL>>"))
     return;
-  OwningOpRef<ModuleOp> again = parseSourceString<ModuleOp>(text, ParserConfig(module.getContext()));
+  OwningOpRef<ModuleOp> again =
+      parseSourceString<ModuleOp>(text, ParserConfig(module.getContext()));
   expect(bool(again), "a module from its own text", messages.text() + text);
   std::string written = print(*again);
-  expect(withoutNames(written) == withoutNames(text), "the same text of what was parsed from it", text + written);
+  expect(withoutNames(written) == withoutNames(text), "the same text of what was parsed from it",
+         text + written);
 }

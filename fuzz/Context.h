@@ -8,8 +8,8 @@
 
 namespace tessera::fuzz {
 
-/// A context with the dialects of every stage. It is a new one now and then: what a context has seen
-/// it keeps.
+/// A context with the dialects of every stage. It is a new one now and then: what a context has
+/// seen it keeps.
 mlir::MLIRContext &freshContext();
 
 /// Counts errors and says which were seen.

@@ -1,8 +1,8 @@
 //===- Fuzz.h - What the fuzzers share --------------------------*- C++ -*-===//
 //
 // A fuzzer is one file Fuzz….cpp with a LLVMFuzzerTestOneInput, linked with libFuzzer: it feeds one
-// reader and checks what the reader promises. Those of texts also link TextMutator.cpp, which mutates
-// tokens, brackets and lines: plain bytes rarely get past a lexer.
+// reader and checks what the reader promises. Those of texts also link TextMutator.cpp, which
+// mutates tokens, brackets and lines: plain bytes rarely get past a lexer.
 //
 // LLVM's archives are not instrumented, and in a plain build ours are not either. So that libFuzzer
 // still tells inputs apart, a fuzzer says what it saw (the kind of a message, an operation that was
@@ -35,8 +35,8 @@ private:
   std::clock_t start;
 };
 
-/// An input that shows something new is worth keeping. Of a message only its kind counts: what stands
-/// in quotes, and numbers, do not.
+/// An input that shows something new is worth keeping. Of a message only its kind counts: what
+/// stands in quotes, and numbers, do not.
 void saw(std::string_view what);
 
 inline std::string_view asText(const uint8_t *data, size_t size) {

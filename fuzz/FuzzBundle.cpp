@@ -1,11 +1,13 @@
-//===- FuzzBundle.cpp - Bundles and host programs -------------------------===//
+//===- FuzzBundle.cpp - Bundles, host programs and entries of caches ------===//
 //
 // Bytes that begin as a bundle are read as one, once as they are and once with the length and the
-// checksums put right, behind which mutations would never get; other bytes are read as a host program.
-// A program that is accepted is written and read again, listed, laid out as a plan, and its expressions
-// are computed with small and with large sizes.
+// checksums put right, behind which mutations would never get, and so are those that begin as an
+// entry of a cache; other bytes are read as a host program. What a bundle or a program holds was in
+// its bytes. A program that is accepted is written and read again, listed, laid out as a plan, and
+// its expressions are computed with small and with large sizes.
 //
 //===----------------------------------------------------------------------===//
+#include "CacheFiles.h"
 #include "Fuzz.h"
 #include "Plan.h"
 #include "tessera_rt/bundle.h"
@@ -15,6 +17,35 @@
 
 using namespace tessera;
 
+/// How many elements there are in all; each took at least one byte.
+static size_t sizeOf(const rt::Program &program) {
+  size_t total = program.arguments.size() + program.kernels.size();
+  auto add = [&](const rt::Expr &expr) { total += 1 + expr.code.size(); };
+  auto addAll = [&](const std::vector<rt::Expr> &list) {
+    for (const rt::Expr &expr : list)
+      add(expr);
+  };
+  for (const rt::Slot &slot : program.slots)
+    add(slot.expr);
+  for (const rt::Guard &guard : program.guards) {
+    add(guard.condition);
+    addAll(guard.operands);
+    total += guard.message.size();
+  }
+  for (const rt::Result &result : program.results)
+    addAll(result.sizes);
+  for (const rt::Temporary &temporary : program.temporaries)
+    add(temporary.bytes);
+  for (const rt::Step &step : program.steps) {
+    addAll(step.grid);
+    for (const rt::Word &word : step.words)
+      add(word.expr);
+    add(step.work);
+    total += step.checks.size() + step.maps.size();
+  }
+  return total;
+}
+
 static void checkProgram(std::span<const uint8_t> bytes) {
   rt::Program program, again;
   std::string error;
@@ -22,8 +53,10 @@ static void checkProgram(std::span<const uint8_t> bytes) {
     fuzz::expect(!error.empty(), "a program or an error");
     return fuzz::saw(error);
   }
+  fuzz::expect(sizeOf(program) <= bytes.size(), "a program that is in its bytes");
   std::string listing = rt::toString(program);
-  fuzz::expect(rt::decode(rt::encode(program), again, error), "a program from its own bytes", error);
+  fuzz::expect(rt::decode(rt::encode(program), again, error), "a program from its own bytes",
+               error);
   fuzz::expect(rt::toString(again) == listing, "the same program from its own bytes", listing);
   rt::Plan plan(program);
   for (int64_t size : {int64_t(0), int64_t(7), std::numeric_limits<int64_t>::max()}) {
@@ -49,6 +82,12 @@ static void checkBundle(std::span<const uint8_t> bytes) {
     fuzz::expect(!error.empty(), "a bundle or an error");
     return fuzz::saw(error);
   }
+  size_t held = bundle.manifest.size();
+  for (const rt::CodeImage &image : bundle.images)
+    held += image.target.size() + image.code.size() + image.kernels.size();
+  for (const rt::FunctionEntry &function : bundle.functions)
+    held += function.name.size() + function.program.size() + function.more.size();
+  fuzz::expect(held <= bytes.size(), "a bundle that is in its bytes");
   std::vector<uint8_t> written = rt::encode(bundle);
   fuzz::expect(rt::decode(written, again, error), "a bundle from its own bytes", error);
   fuzz::expect(rt::encode(again) == written, "the same bundle from its own bytes");
@@ -84,9 +123,34 @@ static std::vector<uint8_t> repaired(std::span<const uint8_t> bytes) {
   return result;
 }
 
+static void checkEntry(std::span<const uint8_t> bytes) {
+  rt::cache::Entry entry;
+  rt::cache::Verdict verdict = rt::cache::decode(bytes, entry);
+  if (verdict.kind != rt::cache::Verdict::Good)
+    return fuzz::saw(verdict.reason);
+  fuzz::expect(rt::cache::encode(entry) == std::vector(bytes.begin(), bytes.end()),
+               "the same entry from its own parts");
+  fuzz::saw("an entry");
+}
+
+/// With the checksum as CacheFiles.h says.
+static std::vector<uint8_t> repairedEntry(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> result(bytes.begin(), bytes.end());
+  if (result.size() < 16)
+    return result;
+  uint64_t sum = rt::checksum(std::span(result).subspan(16));
+  std::memcpy(result.data() + 8, &sum, 8);
+  return result;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::Stopwatch stopwatch;
   std::span<const uint8_t> bytes(data, size);
+  if (size >= 4 && std::memcmp(data, "TSRC", 4) == 0) {
+    checkEntry(bytes);
+    checkEntry(repairedEntry(bytes));
+    return 0;
+  }
   if (size < 4 || std::memcmp(data, "TSRB", 4) != 0) {
     checkProgram(bytes);
     return 0;

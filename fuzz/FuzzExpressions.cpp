@@ -1,7 +1,7 @@
 //===- FuzzExpressions.cpp - Sizes and layouts as text --------------------===//
 //
-// A text is read as a size expression and as a layout. What was read is written and read again, to the
-// same; an expression has the same value whether its symbols are replaced before or while it is
+// A text is read as a size expression and as a layout. What was read is written and read again, to
+// the same; an expression has the same value whether its symbols are replaced before or while it is
 // computed; a layout's inverses are inverses.
 //
 //===----------------------------------------------------------------------===//
@@ -14,8 +14,8 @@ using namespace tessera;
 const std::vector<std::string> &fuzz::vocabulary() {
   static const std::vector<std::string> *words = [] {
     auto *made = new std::vector<std::string>{
-        "floordiv", "ceildiv", "mod", "min", "max", "B", "S", "T", "->", "+", "*", "-", "(", ")",
-        "[",        "]",       ",",   ":",   "0",   "1", "2", "8", "64"};
+        "floordiv", "ceildiv", "mod", "min", "max", "B", "S", "T", "->", "+", "*", "-",
+        "(",        ")",       "[",   "]",   ",",   ":", "0", "1", "2",  "8", "64"};
     for (unsigned dim = 0; dim < numDims; ++dim)
       made->emplace_back(dimName(Dim(dim)));
     return made;

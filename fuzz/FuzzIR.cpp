@@ -1,7 +1,7 @@
 //===- FuzzIR.cpp - The IR of all stages as text --------------------------===//
 //
-// A text is parsed and verified with every dialect of a stage. Either there are errors, or the module's
-// own text, which is parsed again, is the same after that.
+// A text is parsed and verified with every dialect of a stage. Either there are errors, or the
+// module's own text, which is parsed again, is the same after that.
 //
 //===----------------------------------------------------------------------===//
 #include "Context.h"
@@ -15,12 +15,46 @@ using namespace mlir;
 
 const std::vector<std::string> &fuzz::vocabulary() {
   static const std::vector<std::string> *words = [] {
-    auto *made = new std::vector<std::string>{
-        "f64",   "f32",   "bf16",  "f16",  "i64",    "i32",     "i8",     "ui8",     "i1",
-        "index", "none",  "true",  "-",    "tensor<", "memref<", "dense<", "?",       "*",
-        "->",    "unit",  "loc",   "(",    ")",      "<",       ">",      "[",       "]",
-        "{",     "}",     ",",     ":",    "=",      "\"\"",    "@f",     "%0",      "^bb0",
-        "array<i64: 1, 2>", "array<i32>", "affine_map<(d0) -> (d0)>", "!gir.tensor<f32>"};
+    auto *made = new std::vector<std::string>{"f64",
+                                              "f32",
+                                              "bf16",
+                                              "f16",
+                                              "i64",
+                                              "i32",
+                                              "i8",
+                                              "ui8",
+                                              "i1",
+                                              "index",
+                                              "none",
+                                              "true",
+                                              "-",
+                                              "tensor<",
+                                              "memref<",
+                                              "dense<",
+                                              "?",
+                                              "*",
+                                              "->",
+                                              "unit",
+                                              "loc",
+                                              "(",
+                                              ")",
+                                              "<",
+                                              ">",
+                                              "[",
+                                              "]",
+                                              "{",
+                                              "}",
+                                              ",",
+                                              ":",
+                                              "=",
+                                              "\"\"",
+                                              "@f",
+                                              "%0",
+                                              "^bb0",
+                                              "array<i64: 1, 2>",
+                                              "array<i32>",
+                                              "affine_map<(d0) -> (d0)>",
+                                              "!gir.tensor<f32>"};
     MLIRContext &context = freshContext();
     for (RegisteredOperationName name : context.getRegisteredOperations()) {
       llvm::StringRef dialect = name.getDialectNamespace();
@@ -35,10 +69,11 @@ const std::vector<std::string> &fuzz::vocabulary() {
   return *words;
 }
 
-/// What MLIR's own parser does not survive: an array whose elements have no width. Our programs tell
-/// that it failed (test/Tools/bad-input.test).
+/// What MLIR's own parser does not survive: an array whose elements have no width. Our programs
+/// tell that it failed (test/Tools/bad-input.test).
 static bool isFaultOfMlir(llvm::StringRef text) {
-  for (size_t at = text.find("array<"); at != llvm::StringRef::npos; at = text.find("array<", at + 1))
+  for (size_t at = text.find("array<"); at != llvm::StringRef::npos;
+       at = text.find("array<", at + 1))
     if (text.substr(at + 6).ltrim().starts_with("index"))
       return true;
   return false;

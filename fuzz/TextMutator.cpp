@@ -1,9 +1,10 @@
 //===- TextMutator.cpp - Mutations of texts by tokens ---------------------===//
 //
-// Takes the place of libFuzzer's mutations of bytes for programs, IR and expressions. A text is split
-// into words, numbers, strings, blanks and single characters; a mutation replaces, swaps, repeats or
-// removes a token, a bracketed group, or a line, changes a number, or brings in a word of the
-// vocabulary. One in sixteen is libFuzzer's own. Crossing takes groups or lines of another input.
+// Takes the place of libFuzzer's mutations of bytes for programs, IR and expressions. A text is
+// split into words, numbers, strings, blanks and single characters; a mutation replaces, swaps,
+// repeats or removes a token, a bracketed group, or a line, changes a number, or brings in a word
+// of the vocabulary. One in sixteen is libFuzzer's own. Crossing takes groups or lines of another
+// input.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"
@@ -129,13 +130,30 @@ private:
   }
 
   std::string number(const std::string &old) {
-    static constexpr const char *special[] = {
-        "0",          "1",          "2",          "3",
-        "-1",         "7",          "16",         "63",
-        "64",         "65",         "1024",       "2147483647",
-        "2147483648", "4294967296", "1000000007", "9223372036854775807",
-        "-2",         "0.5",        "1e30",       "-9223372036854775808",
-        "1e999",      "0x7F",       "1099511627776", "18446744073709551616"};
+    static constexpr const char *special[] = {"0",
+                                              "1",
+                                              "2",
+                                              "3",
+                                              "-1",
+                                              "7",
+                                              "16",
+                                              "63",
+                                              "64",
+                                              "65",
+                                              "1024",
+                                              "2147483647",
+                                              "2147483648",
+                                              "4294967296",
+                                              "1000000007",
+                                              "9223372036854775807",
+                                              "-2",
+                                              "0.5",
+                                              "1e30",
+                                              "-9223372036854775808",
+                                              "1e999",
+                                              "0x7F",
+                                              "1099511627776",
+                                              "18446744073709551616"};
     if (pick(3) == 0 && old.size() < 9 && isDigit(old[0]))
       return std::to_string(std::stoi(old) + int(pick(3)) - 1);
     return special[pick(std::size(special))];

@@ -93,7 +93,12 @@ def finding(done: subprocess.CompletedProcess) -> str:
     """The line that says what went wrong."""
     if done.returncode == 0:
         return ""
-    for pattern in (r"^fuzz: .*", r".*Assertion .* failed.*", r".*runtime error: .*", r"^SUMMARY: .*"):
+    for pattern in (
+        r"^fuzz: .*",
+        r".*Assertion .* failed.*",
+        r".*runtime error: .*",
+        r"^SUMMARY: .*",
+    ):
         if found := re.search(pattern, done.stdout, re.M):
             return found[0]
     return f"exit status {done.returncode}"
@@ -107,8 +112,11 @@ def fuzz(fuzzer: Fuzzer, runs: int, seconds: int) -> int:
         # Each process has a seed of its own, which a repeated run does not use again.
         chunk = fuzzer.run(min(CHUNK, runs - done), left, 1 + fuzzer.total() % 2**31)
         done += max(chunk.runs, 1)
-        print(f"{fuzzer.name:12} {done:9} inputs {time.monotonic() - start:7.0f} s, "
-              f"{fuzzer.total(chunk.runs)} in all", flush=True)
+        print(
+            f"{fuzzer.name:12} {done:9} inputs {time.monotonic() - start:7.0f} s, "
+            f"{fuzzer.total(chunk.runs)} in all",
+            flush=True,
+        )
         if chunk.finding:
             findings += 1
             kept = re.search(r"Test unit written to (\S+)", chunk.output)
@@ -123,7 +131,7 @@ def fuzz(fuzzer: Fuzzer, runs: int, seconds: int) -> int:
 def smoke(fuzzer: Fuzzer, runs: int, report: Path) -> int:
     """A short run that is the same every time, for `make test`."""
     chunk = fuzzer.run(runs, 0, seed=1, corpus=False)
-    report.write_text(json.dumps({"runs": chunk.runs, "finding": chunk.finding}))
+    report.write_text(json.dumps({"runs": chunk.runs, "wanted": runs, "finding": chunk.finding}))
     print(chunk.output[-6000:] if chunk.finding else f"{fuzzer.name}: {chunk.runs} inputs")
     return bool(chunk.finding)
 
@@ -132,7 +140,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("fuzzers", nargs="*", metavar="FUZZER", help=f"default: {' '.join(FUZZERS)}")
+    parser.add_argument(
+        "fuzzers", nargs="*", metavar="FUZZER", help=f"default: {' '.join(FUZZERS)}"
+    )
     parser.add_argument("--runs", type=int, default=0, help="inputs per fuzzer; default: 20000")
     parser.add_argument("--seconds", type=int, default=0, help="time per fuzzer")
     parser.add_argument("--input", type=Path, nargs="+", default=[], help="inputs to run once")

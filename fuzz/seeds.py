@@ -8,7 +8,7 @@ source        the functions of test/Frontend, each with what it uses, below a li
 ir            the pieces of the .mlir files of test, also in generic form
 expressions   the sizes and layouts that occur in those files
 bytecode      the files of unittests/CodeGen/CudaTileIR/Inputs
-bundle        bundles of a few functions, and their host programs alone
+bundle        bundles of a few functions, their host programs alone, and entries of a cache
 """
 
 import argparse
@@ -68,7 +68,8 @@ def with_uses(text: str, function: str) -> str:
             i
             for i, node in enumerate(body)
             if getattr(node, "name", None) in wanted
-            or isinstance(node, ast.Assign) and any(names_in(t) & wanted for t in node.targets)
+            or isinstance(node, ast.Assign)
+            and any(names_in(t) & wanted for t in node.targets)
             or isinstance(node, (ast.Import, ast.ImportFrom))
         }
         if more <= chosen:
@@ -172,7 +173,9 @@ def expressions() -> Iterator[str]:
     for path in sorted((TOP / "test").rglob("*.mlir")):
         for text in re.findall(r'"([^"\n]*)"', path.read_text()):
             found[text] = None
-        for text in re.findall(r"(?:layout)?<((?:register|lane|warp|offset)\[[^>]*-> [^>]*)>", path.read_text()):
+        for text in re.findall(
+            r"(?:layout)?<((?:register|lane|warp|offset)\[[^>]*-> [^>]*)>", path.read_text()
+        ):
             found[text] = None
     yield from found
     for test in ("Support/SymExprTest.cpp", "Layout/LayoutTest.cpp", "Layout/FamiliesTest.cpp"):
@@ -196,12 +199,15 @@ def bundles(build: Path) -> Iterator[bytes]:
             subprocess.run([*command, "--emit", "bundle"], check=True, capture_output=True)
             data = out.read_bytes()
             yield data
-            # bundle.h: the table of sections; those of kind 3 hold a name, an image and a program.
+            # CacheFiles.h: an entry with its key; the fuzzer puts the checksum right.
+            key = f'["entry","{function}"]'.encode()
+            yield struct.pack("<4sIQIIQQ", b"TSRC", 2, 0, 0, 0, len(key), len(data)) + key + data
+            # bundle.h: the table of sections; those of kind 3 hold a name, an image, no further ones and a program.
             for i in range(struct.unpack_from("<I", data, 16)[0]):
                 kind, _, offset, length = struct.unpack_from("<IIQQ", data, 32 + 32 * i)
                 if kind == 3:
                     name = struct.unpack_from("<I", data, offset)[0]
-                    yield data[offset + 4 + name + 4 + 8 : offset + length]
+                    yield data[offset + 4 + name + 4 + 4 + 8 : offset + length]
 
 
 def seeds(fuzzer: str, build: Path) -> Iterator[bytes]:

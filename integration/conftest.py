@@ -1,4 +1,4 @@
-"""Processes that tests start in other folders find the package where this one does."""
+"""Processes that tests start in other folders find the same package."""
 
 import os
 

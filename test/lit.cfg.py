@@ -16,7 +16,14 @@ else:
     config.name = "Tessera"
     config.test_format = lit.formats.ShTest(execute_external=False)
     config.suffixes = [".mlir", ".py", ".tsr", ".test"]
-    config.excludes = ["lit.cfg.py", "CMakeLists.txt", "Inputs", "check_layers.py"]
+    config.excludes = [
+        "lit.cfg.py",
+        "CMakeLists.txt",
+        "Inputs",
+        "check_layers.py",
+        "check_words.py",
+        "check_prefixes.py",
+    ]
     config.test_source_root = os.path.join(config.tessera_source, "test")
 
     bin_dir = os.path.join(config.tessera_build, "bin")
@@ -52,7 +59,11 @@ else:
     if os.path.exists("/dev/nvidiactl"):
         config.available_features.add("cuda")
     # NVIDIA's assembler comes with the one for CUDA Tile IR (make tileiras), and with CUDA.
-    installed = [os.path.join(config.tessera_source, ".venv"), "/usr/local/cuda/bin", "/opt/cuda/bin"]
+    installed = [
+        os.path.join(config.tessera_source, ".venv"),
+        "/usr/local/cuda/bin",
+        "/opt/cuda/bin",
+    ]
     places = [p for root in installed for p in sorted(Path(root).rglob("ptxas"))]
     if places or shutil.which("ptxas"):
         config.available_features.add("ptxas")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks what the libraries and programs of a build need and export.
+"""Checks the dependencies and exports of the libraries and programs of a build.
 
     check_binaries.py DIR      DIR holds bin/, lib/ and python/tessera/
 
-The libraries export the C ABI and nothing else, neither the runtime nor the Python extension knows
-the compiler, and nothing needs more than libc and libm (glibc 2.35) and our own two libraries.
+The libraries export only the C ABI, neither the runtime nor the Python extension depends on the
+compiler, and nothing needs more than libc and libm (glibc 2.35) and our own two libraries.
 """
 
 import argparse

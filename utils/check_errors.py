@@ -108,7 +108,7 @@ class Compiler:
 
 
 def apply(text: str, diagnostics: list[dict]) -> str:
-    """The text with all suggestions of the diagnostics carried out."""
+    """The text with all suggestions of the diagnostics applied."""
     lines = text.split("\n")
     edits = {
         (fix["line"], fix["column"], fix["end_line"], fix["end_column"], fix["replacement"])
@@ -123,7 +123,7 @@ def apply(text: str, diagnostics: list[dict]) -> str:
 
 
 def check_suggestions(compiler: Compiler, case: Case) -> str:
-    """What is wrong with the suggestions for a program; empty if nothing is."""
+    """The error in the suggestions for a program; empty if there is none."""
     diagnostics = json.loads(compiler.run(case, case.text, "json")[1] or "[]")
     corrected = apply(case.text, diagnostics)
     if corrected == case.text:

@@ -3,11 +3,10 @@
 
     utils/dist.py [x86_64|aarch64]      default: this machine's architecture
 
-The archive needs nothing but libc, libm and, for the package, a Python 3.11 or later with NumPy.
-Builds in build-dist-ARCH, without assertions and symbols; for the other architecture, against a
-sysroot of Debian's packages that is made on first use (utils/sysroot.sh).
-Unpacked, `bin/tessera` is the command line, `python/` goes into PYTHONPATH, and
-`python3 tests/run_suite.py` runs the tests.
+The archive needs only libc, libm and, for the package, a Python 3.11 or later with NumPy. Builds in
+build-dist-ARCH, without assertions and symbols; for the other architecture, against a sysroot of
+Debian's packages that is created on first use (utils/sysroot.sh). Unpacked, `bin/tessera` is the
+command line, `python/` goes into PYTHONPATH, and `python3 tests/run_suite.py` runs the tests.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 SIZE_LIMIT = 40 << 20
-# The C++ interface: what a program outside the tree includes.
+# The C++ interface: the headers that programs outside the tree include.
 CXX_HEADERS = [
     "tessera/Runtime.h",
     "tessera/RuntimeCall.h",
@@ -50,7 +49,7 @@ def build(arch: str) -> Path:
 
 
 def stage(folder: Path, root: Path) -> None:
-    """Copies what is shipped from the build and from the tree; links become files."""
+    """Copies the shipped files from the build and from the tree; links become files."""
     unwanted = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
     for name in ("bin/tessera", "bin/tessera-opt", "lib/libtessera.so", "lib/libtessera_rt.so"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +74,7 @@ def stage(folder: Path, root: Path) -> None:
 
 
 def pack(root: Path, archive: Path, arch: str) -> None:
-    """The same tree gives the same bytes: names in order, times of the last commit, no owners."""
+    """The same tree gives the same bytes: sorted names, times of the last commit, no owners."""
     commit = ["git", "-C", str(TOP), "log", "-1", "--format=%ct"]
     stamp = int(subprocess.run(commit, capture_output=True, text=True, check=True).stdout)
 
@@ -86,16 +85,17 @@ def pack(root: Path, archive: Path, arch: str) -> None:
         entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
         return entry
 
-    # A low preset is quick and costs little: most of it is machine code, which the branch filter
-    # of x86 helps more.
+    # A low preset is fast and costs little size: most of the content is machine code, for which the
+    # x86 branch filter helps more.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 16 << 20}]
     if arch == "x86_64":
         filters.insert(0, {"id": lzma.FILTER_X86})
     archive.parent.mkdir(exist_ok=True)
-    with lzma.open(archive, "wb", filters=filters) as out, tarfile.open(
-        fileobj=out, mode="w"
-    ) as tar:
-        tar.add(root, root.name, filter=normalise)  # add() goes through folders in order of name
+    with (
+        lzma.open(archive, "wb", filters=filters) as out,
+        tarfile.open(fileobj=out, mode="w") as tar,
+    ):
+        tar.add(root, root.name, filter=normalise)  # add() visits folders in order of name
 
 
 PROGRAM = """
@@ -106,16 +106,16 @@ def attention(q, k, v):
 
 
 def emulator_of(arch: str, root: Path) -> list[str | Path]:
-    """What runs a program of the other architecture, with the libraries in `root`; empty if
+    """The emulator for programs of the other architecture, with the libraries in `root`; empty if
     qemu-user is not installed."""
     qemu = shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
     return [qemu, "-L", root] if qemu else []
 
 
 def try_out(archive: Path, arch: str) -> None:
-    """Unpacks the archive elsewhere, compiles and checks a function with what is in it, imports the
-    package, and builds the C++ example. For the other architecture, the programs alone, where
-    qemu-user is installed."""
+    """Unpacks the archive elsewhere, compiles and checks a function with it, imports the package,
+    and builds the C++ example. For the other architecture, only the programs, if qemu-user is
+    installed."""
     emulator = []
     if arch != platform.machine():
         emulator = emulator_of(arch, TOP / f"sysroot-{arch}")

@@ -4,8 +4,8 @@
     utils/docs.py [FOLDER]
 
 Pages come from docs/, from the definitions of dialects and passes, and from the compiler itself: the
-operations' entries with examples that are run here, the programs of the tutorial with what they
-print, and excerpts of every stage. Nothing is fetched when a page is read.
+entries of operations with examples that are run here, the programs of the tutorial with their output,
+the order of passes, and excerpts of every stage. The site loads nothing from elsewhere.
 """
 
 import argparse

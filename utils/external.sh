@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes build/external-venv, in which PyTorch judges (integration/external), and prints its Python. EXTERNAL_PYTHON
-# names another one that has PyTorch (CPU), NumPy, ml_dtypes and expecttest already. Repeating it is cheap.
+# Creates build/external-venv with PyTorch for the external tests (integration/external), and prints
+# its Python. EXTERNAL_PYTHON names another Python that has PyTorch (CPU), NumPy, ml_dtypes and
+# expecttest already. Running it again is cheap.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 if [ -n "${EXTERNAL_PYTHON:-}" ]; then

@@ -2,10 +2,10 @@
 """Derives the coefficients of lib/Dialect/Tile/Transforms/MathTables.h.
 
 Each entry of `TABLE` is a function on an interval, the form in which it is approximated, and the
-weight that turns the form's error into the relative error of the final result. The Remez algorithm
-(polynomials, and quotients of polynomials) finds the best real coefficients. They are rounded at
-once, and also one after the other, from the lowest power, with the rest fitted again each time; the
-better result is taken. Prints C++ arrays, lowest power first, and the remaining relative error in
+weight that converts the form's error to the relative error of the final result. The Remez algorithm
+(polynomials, and quotients of polynomials) finds the best real coefficients. They are rounded all
+at once, and also one by one, from the lowest power, with the rest fitted again each time; the
+better result is used. Prints C++ arrays, lowest power first, and the remaining relative error in
 bits.
 
 Needs mpmath. Usage: minimax.py [name…]
@@ -106,7 +106,7 @@ def fit_polynomial(f, weight, var, degrees, lo, hi, rounding):
 
     coefficients, _ = remez_polynomial(f, weight, var, degrees, lo, hi)
     candidates = [{d: rounding(c) for d, c in zip(degrees, coefficients)}]
-    # One after the other, the rest fitted again by least squares at Chebyshev points.
+    # Rounded one by one, the rest fitted again by least squares at Chebyshev points.
     few = [(f(x), weight(x), var(x)) for x in chebyshev(lo, hi, 8 * len(degrees))]
     fixed = {}
     while len(fixed) < len(degrees):

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds targets in build/ under a lock, so that several shells can share the tree.
-# Configures first when there is no build yet. NINJA_DIR names another build directory;
-# CMAKE_ARGS adds options to the first configuration.
+# Builds targets in build/ under a lock, so that several shells can share the tree. Configures first
+# if there is no build yet. NINJA_DIR names another build directory; CMAKE_ARGS adds options to the
+# first configuration.
 set -e
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=${NINJA_DIR:-$top/build}

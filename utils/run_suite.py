@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Runs pytest-style tests where pytest is absent, so that an unpacked archive can check itself.
+"""Runs pytest-style tests without pytest, so that an unpacked archive can be tested.
 
-    run_suite.py [PATH…] [-k TEXT] [-j N]      default: the folder this file is in
+    run_suite.py [PATH…] [-k TEXT] [-j N]      default: the folder of this file
 
-It knows what the tests of integration/ use: test functions and Test classes, `parametrize` (also
-stacked, on classes, with `param` and ids), `skip`, `skipif`, `raises(match=)`, `approx`,
-`importorskip`, fixtures of the module and of conftest.py (function, module and session scope, with
-`yield`), and the built-in fixtures tmp_path, monkeypatch, capsys and capfd. Other marks are
-ignored. Every file runs in a process of its own. The last line is 'N passed, N failed[, N skipped]'.
+It supports the features that the tests of integration/ use: test functions and Test classes,
+`parametrize` (also stacked, on classes, with `param` and ids), `skip`, `skipif`, `raises(match=)`,
+`approx`, `importorskip`, fixtures of the module and of conftest.py (function, module and session
+scope, with `yield`), and the built-in fixtures tmp_path, monkeypatch, capsys and capfd. Other marks
+are ignored. Every file runs in a separate process; one that ends before its last test, or has none,
+is a failure. The last line is 'N passed, N failed[, N skipped]'.
 """
 
 import argparse
@@ -28,6 +29,8 @@ import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Iterator
+
+END = ["", "end", ""]  # the last line of a file's report
 
 # --- the part of pytest's interface that tests see -------------------------------------------
 
@@ -130,7 +133,7 @@ def fixture(
 
 
 def install_pytest() -> None:
-    """Makes `import pytest` give the functions above."""
+    """Makes `import pytest` return the functions above."""
     module = types.ModuleType("pytest")
     module.mark, module.param, module.fixture = Marks(), Param, fixture
     module.skip, module.fail, module.importorskip = skip, fail, importorskip
@@ -270,12 +273,18 @@ def cases(marks: list[Mark]) -> Iterator[tuple[str, dict, list[Mark]]]:
                 )
             )
             axis.append((text, dict(zip(names, param.values)), param.marks))
+        if not axis:  # as in pytest: a test without parameters is reported
+            axis.append(
+                ("NOTSET", {}, [Mark("skip", kwargs={"reason": "got an empty parameter set"})])
+            )
         axes.append(axis)
     for combination in itertools.product(*axes):
         arguments = {k: v for _, values, _ in combination for k, v in values.items()}
-        yield "-".join(t for t, _, _ in combination), arguments, [
-            m for *_, ms in combination for m in ms
-        ]
+        yield (
+            "-".join(t for t, _, _ in combination),
+            arguments,
+            [m for *_, ms in combination for m in ms],
+        )
 
 
 class File:
@@ -288,7 +297,7 @@ class File:
         self.stack = contextlib.ExitStack()
 
     def load(self, path: Path) -> Any:
-        # The name that `import` would give it, so that helpers beside it import each other.
+        # The name that `import` would give it, so that helpers beside it can import each other.
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
@@ -370,12 +379,13 @@ class File:
 
 
 def run_file(path: Path, pattern: str) -> int:
-    """In a process of its own: one JSON line per test, on what was standard output."""
+    """In a separate process: one JSON line per test, on the original standard output."""
     report = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     install_pytest()
     for test, outcome, text in File(path.resolve(), pattern).run():
         print(json.dumps([test, outcome, text]), file=report, flush=True)
+    print(json.dumps(END), file=report, flush=True)
     return 0
 
 
@@ -387,8 +397,15 @@ def start(path: Path, pattern: str) -> tuple[list, str, float]:
     command = [sys.executable, __file__, "--one", str(path), "-k", pattern]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     tests = [json.loads(line) for line in done.stdout.splitlines()]
-    if done.returncode:
-        tests.append([path.stem, "failed", f"exit status {done.returncode}\n{done.stderr[-4000:]}"])
+    ended = tests[-1:] == [END]
+    tests = [test for test in tests if test != END]
+    if done.returncode or not ended:
+        how = "" if ended else " before its last test"
+        tests.append(
+            [path.stem, "failed", f"exit status {done.returncode}{how}\n{done.stderr[-4000:]}"]
+        )
+    elif not tests and not pattern:
+        tests.append([path.stem, "failed", "no test ran"])
     return tests, done.stderr, time.monotonic() - begin
 
 

@@ -1,7 +1,7 @@
-"""What `make test SANITIZE=…` runs, and with which settings (cmake/TesseraSanitize.cmake says what is
-instrumented).
+"""The tests and settings of `make test SANITIZE=…` (cmake/TesseraSanitize.cmake lists the
+instrumented parts).
 
-A report is a file of its own, because a process may hide what it writes and how it ends: a message
+A report is a separate file, because a process may hide its output and its exit status: a message
 that a test expects, a fault that the compiler recovers from. utils/test.py counts them.
 """
 
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LLVM = Path("/usr/lib/llvm-22/bin")
-STACK = 64 << 20  # bytes: instrumented frames are several times as large, and limits of depth count plain ones
+STACK = (
+    64 << 20
+)  # bytes: instrumented frames are several times as large, and depth limits assume plain ones
 
-# Code that is compiled at run time is not instrumented, so numbers are no business of these runs.
+# Code that is compiled at run time is not instrumented, so numerics are not tested in these runs.
 CALLS = [
     "integration/python/test_calls.py",
     "integration/python/test_exchange.py",
@@ -34,7 +36,7 @@ class Sanitizer:
     lit: bool
     python: list[str]  # patterns of files
     fuzz: bool
-    left_out: dict[str, str]  # what is not run, and why
+    left_out: dict[str, str]  # tests that are not run, and why
 
     def environment(self, reports: Path, preload: bool) -> dict[str, str]:
         options = f"{self.options}:log_path={reports}/{self.name}-report"
@@ -44,12 +46,13 @@ class Sanitizer:
             f"{self.variable.split('_')[0]}_SYMBOLIZER_PATH": str(LLVM / "llvm-symbolizer"),
         }
         if preload:
-            # Python is not linked with the checking library, which must be the first in a process.
+            # Python is not linked with the sanitizer's runtime, which must be loaded first in a
+            # process.
             result["LD_PRELOAD"] = self.library()
         return result
 
     def widen_stacks(self) -> None:
-        """Of processes that are started from now on."""
+        """The environment of processes that are started from now on."""
         _, hard = resource.getrlimit(resource.RLIMIT_STACK)
         resource.setrlimit(resource.RLIMIT_STACK, (STACK if hard < 0 else min(STACK, hard), hard))
 
@@ -60,7 +63,7 @@ class Sanitizer:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def reports(self, folder: Path) -> list[str]:
-        """What was found; an allocation that is refused, as some tests ask for, is no more than a warning."""
+        """The findings; a rejected allocation, which some tests request, is only a warning."""
         texts = [p.read_text(errors="replace") for p in sorted(folder.glob(f"{self.name}-report*"))]
         return [text for text in texts if not all(_REFUSED in line for line in text.splitlines())]
 
@@ -72,13 +75,18 @@ SANITIZERS = {
     "address": Sanitizer(
         name="address",
         variable="ASAN_OPTIONS",
-        # Allocators of LLVM mark memory in headers and use it in archives; what is interned stays. What is freed is
-        # held back for a while, less of it than the test allows that looks whether memory is given back.
+        # LLVM's allocators poison memory in headers and use it in archives; interned objects are
+        # never freed. Freed memory is quarantined, less of it than the test of memory release
+        # allows.
         options="allow_user_poisoning=0:alloc_dealloc_mismatch=0:detect_leaks=0:allocator_may_return_null=1"
         ":quarantine_size_mb=16",
         unit=["*"],
         lit=True,
-        python=[*CALLS, "integration/python/test_cache.py", "integration/fake_gpu/test_gpu_interface.py"],
+        python=[
+            *CALLS,
+            "integration/python/test_cache.py",
+            "integration/fake_gpu/test_gpu_interface.py",
+        ],
         fuzz=True,
         left_out={"python": "other files look at numbers, times and packages"},
     ),

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs what is missing on a Debian 12 machine: system packages through apt (with sudo when not
-# root) and the Python environment .venv of the tree. Does nothing, quickly, when all is there.
-#   utils/setup.sh          what a build and its tests need
+# Installs missing packages on a Debian 12 machine: system packages through apt (with sudo if not
+# root) and the Python environment .venv of the tree. Does nothing, quickly, if all are installed.
+#
+#   utils/setup.sh          packages for a build and its tests
 #   utils/setup.sh bench    also OpenBLAS, the peer of the matmul benchmark
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +19,7 @@ esac
 
 say() { printf '%s\n' "setup: $*" >&2; }
 
-# A python3 that can make the environment and has the headers that the extension needs.
+# A python3 that can create the environment and has the headers that the extension needs.
 usable_python() {
   command -v "$1" >/dev/null 2>&1 && "$1" - 2>/dev/null <<'PY'
 import ensurepip, os, sys, sysconfig, venv

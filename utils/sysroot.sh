@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes a sysroot for the other architecture from Debian's packages, to cross-compile against:
-# installs nothing, needs no root, leaves dpkg's and apt's own state alone. With `python`, not that
-# but a Python of that architecture, to run under qemu's user mode.
+# Creates a sysroot for the other architecture from Debian's packages, to cross-compile against:
+# installs nothing, needs no root, does not touch dpkg's and apt's own state. With `python`, creates
+# a Python of that architecture instead, to run under qemu's user mode.
+#
 #   utils/sysroot.sh x86_64|aarch64 DIR [python]
 set -euo pipefail
 purpose=${3:-build}
@@ -52,8 +53,8 @@ find "$root" -type l -lname '/*' | while read -r link; do
 done
 if [ "$purpose" = build ]; then
   ln -sfn "/usr/lib/llvm-$llvm/bin" "$prefix/bin" # tools: the build machine's
-  # Stand-ins for the shared libraries whose presence LLVM's CMake files check. They hold text,
-  # because an empty file is a valid linker script and would be accepted silently.
+  # Placeholders for the shared libraries whose presence LLVM's CMake files check. They contain
+  # text, because an empty file is a valid linker script and would be accepted silently.
   sed -n 's/^list(APPEND _cmake_import_check_files_for_.*"${_IMPORT_PREFIX}\/\([^"]*\)".*/\1/p' \
     "$prefix"/lib/cmake/{llvm/LLVMExports,mlir/MLIRTargets}-*.cmake | sort -u | while read -r file; do
     [ -e "$prefix/$file" ] || {

@@ -4,15 +4,22 @@
     utils/test.py [SUITE…] [-k PATTERN] [-j N] [--sanitize address|thread]
 
 Suites: unit (gtest programs), lit, fuzz (a short run of each fuzzer), python (pytest files of
-integration/ and python/). PATTERN keeps the tests whose name contains it. Programs run side by side,
-one per core; lit uses all cores by itself. --sanitize takes the build of that name, build-address, and
-what of the suites makes sense there (sanitizers.py). The last line is 'N passed, N failed[, N
-skipped]'; the exit status is 1 if a test failed, or if a suite could not be run at all.
+integration/ and python/). PATTERN selects the tests whose name contains it. Programs run in
+parallel, one per core; lit uses all cores. --sanitize uses the build of that name, build-address,
+and the parts of the suites that are useful there (sanitizers.py). The last line is 'N passed, N
+failed[, N skipped]'; the exit status is 1 if a test failed, if a report could not be read, or if a
+suite ran no test at all.
+
+The lines before it say why tests were skipped, first the tools that are missing on this machine.
+Missing programs of the build are a failure, and so are those that `make test` installs if CI=true
+is set.
 """
 
 import argparse
+import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,10 +33,33 @@ from typing import Callable
 from sanitizers import SANITIZERS, Sanitizer
 
 TOP = Path(__file__).resolve().parent.parent
+sys.path.append(str(TOP / "integration/random"))
+
+import seeds  # noqa: E402
+
 SUITES = ["unit", "lit", "fuzz", "python"]
 SMOKE = {"source": 8000, "ir": 8000, "expressions": 20000, "bytecode": 20000, "bundle": 20000}
 LIT = "/usr/lib/llvm-22/bin/lit"
 TIME_LIMIT = 1800  # seconds for one program; a hang is a failure, not a stuck machine
+
+# The phrases by which a skipped test says that something is missing. lit's features include others
+# than programs, too.
+MISSING = [
+    re.compile(r"(?:^|: )([^:]*?) is not (?P<how>installed|built)"),
+    re.compile(r"could not import '([\w.]+)'"),
+    re.compile(r"unavailable features: (ptxas)\b"),
+]
+# Tools that `make test` does not install.
+OPTIONAL = {
+    "torch",
+    "jax",
+    "mypy",
+    "pyright",
+    "basedpyright",
+    "abi3audit",
+    "nvJitLink",
+    "CUDA's header",
+}
 
 
 @dataclass
@@ -40,6 +70,21 @@ class Result:
     seconds: float = 0.0
     output: str = ""  # shown when something failed
     failures: list[str] = field(default_factory=list)
+    reasons: collections.Counter[str] = field(
+        default_factory=collections.Counter
+    )  # of skipped tests
+
+    @property
+    def count(self) -> int:
+        return self.passed + self.failed + self.skipped
+
+    def fail(self, what: str) -> None:
+        self.failed += 1
+        self.failures.append(what)
+
+    def skip(self, reason: str) -> None:
+        self.skipped += 1
+        self.reasons[" ".join(reason.split()) or "no reason"] += 1
 
     def add(self, other: "Result") -> None:
         self.passed += other.passed
@@ -47,6 +92,7 @@ class Result:
         self.skipped += other.skipped
         self.seconds += other.seconds
         self.failures += other.failures
+        self.reasons += other.reasons
 
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -55,13 +101,14 @@ class Result:
 
 @dataclass
 class Program:
-    """One process to run, and how to read the report it leaves."""
+    """One process to run, and how to read its report."""
 
     suite: str
     name: str
     command: list[str]
     report: Path
     read: Callable[[Path], Result]
+    may_be_empty: bool = False  # as when a pattern selects tests
 
     def run(self, environment: dict[str, str]) -> Result:
         start = time.monotonic()
@@ -80,28 +127,34 @@ class Program:
             output += f"\nstopped after {TIME_LIMIT} s"
         try:
             result = self.read(self.report)
-        except (OSError, ValueError, ElementTree.ParseError):
+        except (OSError, LookupError, TypeError, ValueError, ElementTree.ParseError) as error:
             result = Result()
-        # A crash before the report was written, or after the last test.
+            result.fail(
+                f"{self.name}: exit status {status}, and the report cannot be read: {error}"
+            )
+        # A crash after the last test. pytest's status 5 means that there was no test.
         if status not in (0, 5) and not result.failed:
-            result.failed += 1
-            result.failures.append(f"{self.name}: exit status {status}")
+            result.fail(f"{self.name}: exit status {status}")
+        if not result.count and not self.may_be_empty:
+            result.fail(f"{self.name}: no test ran")
         result.output = output
         result.seconds = time.monotonic() - start
         return result
 
 
 def read_gtest(report: Path) -> Result:
+    """A test that a pattern deselects is reported, too, as not run."""
     result = Result()
-    for case in json.loads(report.read_text())["testsuites"]:
-        for test in case["testsuite"]:
-            if test.get("failures"):
-                result.failed += 1
-                result.failures.append(f"{case['name']}.{test['name']}")
-            elif test.get("result") == "SKIPPED":
-                result.skipped += 1
-            elif test.get("status") == "RUN":
-                result.passed += 1
+    for case in ElementTree.parse(report).iter("testcase"):
+        skipped = case.find("skipped")
+        if case.find("failure") is not None:
+            result.fail(f"{case.get('classname')}.{case.get('name')}")
+        elif skipped is not None:
+            result.skip(skipped.get("message", ""))
+        elif case.get("status") == "run":
+            result.passed += 1
+        elif "DISABLED_" in f"{case.get('classname')}.{case.get('name')}":
+            result.skip("disabled")
     return result
 
 
@@ -111,30 +164,68 @@ def read_lit(report: Path) -> Result:
         code = test["code"]
         if code in ("PASS", "XFAIL", "FLAKYPASS"):
             result.passed += 1
-        elif code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"):
-            result.skipped += code != "EXCLUDED"
-        else:
-            result.failed += 1
-            result.failures.append(test["name"])
+        elif code in ("UNSUPPORTED", "SKIPPED"):
+            result.skip(test.get("output", ""))
+        elif code != "EXCLUDED":
+            result.fail(test["name"])
     return result
 
 
 def read_junit(report: Path) -> Result:
     result = Result()
     for case in ElementTree.parse(report).iter("testcase"):
+        skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
-            result.failed += 1
-            result.failures.append(f"{case.get('classname')}::{case.get('name')}")
-        elif case.find("skipped") is not None:
-            result.skipped += 1
+            result.fail(f"{case.get('classname')}::{case.get('name')}")
+        elif skipped is not None:
+            # For a whole file the element's text is a tuple of file, line and words.
+            words = re.search(r"Skipped: (.*?)['\"]?\)?$", skipped.text or "")
+            whole = words and skipped.get("message") == "collection skipped"
+            result.skip(words[1] if whole else skipped.get("message", ""))
         else:
             result.passed += 1
     return result
 
 
 def read_fuzz(report: Path) -> Result:
-    found = json.loads(report.read_text())["finding"]
-    return Result(failed=1, failures=[found]) if found else Result(passed=1)
+    read = json.loads(report.read_text())
+    result = Result()
+    if read["finding"]:
+        result.fail(read["finding"])
+    elif read["runs"] < read["wanted"]:
+        result.fail(f"{report.stem}: {read['runs']} of {read['wanted']} inputs were tried")
+    else:
+        result.passed += 1
+    return result
+
+
+def missing(reason: str) -> tuple[str, bool] | None:
+    """The missing part of a skipped test, and whether the build should have it."""
+    for pattern in MISSING:
+        if found := pattern.search(reason):
+            return found[1], found.groupdict().get("how") == "built"
+    return None
+
+
+def tell_skipped(result: Result, strict: bool) -> list[str]:
+    """The closing lines about skipped tests; a required part that is missing counts as a
+    failure."""
+    wants: dict[str, int] = collections.Counter()
+    others: dict[str, int] = collections.Counter()
+    failures = []
+    for reason, count in result.reasons.items():
+        want = missing(reason)
+        if want is None:
+            others[reason] += count
+            continue
+        wants[want[0]] += count
+        if want[1] or strict and want[0] not in OPTIONAL:
+            failures.append(want[0])
+    for what in sorted(set(failures)):
+        why = "where CI=true is set" if strict else "what is built"
+        result.fail(f"{wants[what]} skipped for want of {what}, which must not be missing ({why})")
+    lines = [f"skipped for want of {what}: {wants[what]}" for what in sorted(wants)]
+    return lines + [f"skipped: {others[reason]}: {reason}" for reason in sorted(others)]
 
 
 def unit_programs(build: Path, reports: Path, pattern: str) -> list[Program]:
@@ -142,11 +233,11 @@ def unit_programs(build: Path, reports: Path, pattern: str) -> list[Program]:
     paths = [*(build / "unittests").glob("*"), *(build / "bin").glob("*_cts")]
     for path in sorted(paths):
         if path.is_file() and os.access(path, os.X_OK):
-            report = reports / f"unit-{path.name}.json"
-            command = [str(path), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+            report = reports / f"unit-{path.name}.xml"
+            command = [str(path), f"--gtest_output=xml:{report}", "--gtest_brief=1"]
             if pattern:
                 command.append(f"--gtest_filter=*{pattern}*")
-            programs.append(Program("unit", path.name, command, report, read_gtest))
+            programs.append(Program("unit", path.name, command, report, read_gtest, bool(pattern)))
     return programs
 
 
@@ -155,7 +246,7 @@ def lit_programs(build: Path, reports: Path, pattern: str, jobs: int) -> list[Pr
     command = [LIT, "-sv", f"-j{jobs}", "--no-progress-bar", "-o", str(report), str(build / "test")]
     if pattern:
         command += ["--filter", pattern, "--allow-empty-runs"]
-    return [Program("lit", "lit", command, report, read_lit)]
+    return [Program("lit", "lit", command, report, read_lit, bool(pattern))]
 
 
 def fuzz_programs(build: Path, reports: Path, pattern: str) -> list[Program]:
@@ -175,10 +266,11 @@ def python_programs(reports: Path, pattern: str) -> list[Program]:
     for number, path in enumerate(files):
         report = reports / f"python-{number}.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
+        command += ["-o", "empty_parameter_set_mode=fail_at_collect"]
         command += [f"--junitxml={report}", str(path.relative_to(TOP))]
         if pattern:
             command += ["-k", pattern]
-        programs.append(Program("python", path.stem, command, report, read_junit))
+        programs.append(Program("python", path.stem, command, report, read_junit, bool(pattern)))
     return programs
 
 
@@ -198,10 +290,8 @@ def run(programs: list[Program], jobs: int, environment: dict[str, str]) -> dict
     return suites
 
 
-def choose(
-    suite: str, programs: list[Program], sanitizer: Sanitizer | None
-) -> list[Program]:
-    """The programs that make sense for a sanitizer."""
+def choose(suite: str, programs: list[Program], sanitizer: Sanitizer | None) -> list[Program]:
+    """The programs that are useful for a sanitizer."""
     if not sanitizer:
         return programs
     if suite == "unit":
@@ -227,7 +317,9 @@ def main() -> int:
         "-k", dest="pattern", default="", help="only tests whose name contains this"
     )
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--sanitize", choices=[*SANITIZERS, ""], default="", help="an instrumented build")
+    parser.add_argument(
+        "--sanitize", choices=[*SANITIZERS, ""], default="", help="an instrumented build"
+    )
     arguments = parser.parse_args()
     wanted = arguments.suites or SUITES
     if unknown := set(wanted) - set(SUITES):
@@ -237,20 +329,28 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(prefix="tessera-test-") as scratch:
         reports = Path(scratch)
-        # A cache of its own: no test sees what an earlier build compiled.
+        # A separate cache: no test sees code of an earlier build.
         environment = dict(os.environ, TESSERA_CACHE=str(reports / "cache"), NO_COLOR="1")
         if sanitizer:
             environment["PYTHONPATH"] = str(build / "python")
             sanitizer.widen_stacks()
         totals: dict[str, Result] = {}
         start = time.monotonic()
+        if "python" in wanted and not sanitizer:
+            # New seeds for each commit; all files use the same.
+            first = seeds.first()
+            environment["TESSERA_FUZZ_FIRST"] = str(first)
+            print(
+                f"random programs: seeds from {first}, by the commit's hash; one again: {seeds.repeat()}",
+                flush=True,
+            )
         makers = {
             "unit": lambda: unit_programs(build, reports, arguments.pattern),
             "lit": lambda: lit_programs(build, reports, arguments.pattern, arguments.jobs),
             "fuzz": lambda: fuzz_programs(build, reports, arguments.pattern),
             "python": lambda: python_programs(reports, arguments.pattern),
         }
-        # lit keeps all cores busy, so it goes first and alone; the rest shares them.
+        # lit uses all cores, so it runs first and alone; the rest shares them.
         for suites in (["lit"], ["unit", "fuzz"], ["python"]):
             programs = []
             for suite in suites:
@@ -265,8 +365,14 @@ def main() -> int:
     total = Result()
     for result in totals.values():
         total.add(result)
+    ran = {suite for suite, result in totals.items() if result.passed or result.failed}
+    for suite in wanted:
+        if suite not in ran and not arguments.pattern and not sanitizer:
+            total.fail(f"{suite}: no test of this suite ran")
+    skipped = tell_skipped(total, os.environ.get("CI") == "true")
     if total.failures:
         print("\nfailed:", *total.failures, sep="\n  ")
+    print("", *skipped, sep="\n")
     for what, why in (sanitizer.left_out if sanitizer else {}).items():
         print(f"not run with SANITIZE={sanitizer.name}: {what}: {why}")
     print(f"\n{time.monotonic() - start:.1f} s")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs tileiras, NVIDIA's assembler for CUDA Tile IR, into the tree's .venv, with the ptxas and
-# libnvvm of the same release that it needs, and CUDA 12.9's ptxas, the last one that knows sm_70.
-# NVIDIA's licence: none of it is part of what we ship.
-# TILEIRAS_VERSION chooses the release, 13.3 or later. Does nothing, quickly, when it is there.
+# libnvvm of the same release that it needs, and CUDA 12.9's ptxas, the last one that supports
+# sm_70. They are under NVIDIA's licence and not part of our packages. TILEIRAS_VERSION selects the
+# release, 13.3 or later. Does nothing, quickly, if it is installed.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 venv=$top/.venv

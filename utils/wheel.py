@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Packs dist/tessera-VERSION-cp311-abi3-manylinux_X_Y_ARCH.whl: the Python package, compiler inside.
+"""Packs dist/tessera-VERSION-cp311-abi3-manylinux_X_Y_ARCH.whl, with the compiler.
 
-    utils/wheel.py [x86_64|aarch64]             builds, packs, checks and tries it out
-    utils/wheel.py --build DIR --output DIR     packs what is built already, and no more
+    utils/wheel.py [x86_64|aarch64]             builds, packs, checks and tests it
+    utils/wheel.py --build DIR --output DIR     only packs an existing build
 
-The extension uses Python's limited API, so that one wheel serves Python 3.11 and later; compiler and
-runtime need nothing but libc and libm, and the platform's tag names the glibc that they need. What
-is checked: abi3audit on the extension, auditwheel's opinion of the tag, and a program in a fresh
-environment of every Python that is installed here; for the other architecture, with Debian's
-Python under qemu's user mode.
+The extension uses Python's limited API, so that one wheel works with Python 3.11 and later;
+compiler and runtime need only libc and libm, and the platform tag names the glibc that they
+require. The checks are abi3audit on the extension, auditwheel on the tag, and a program in a fresh
+environment of every installed Python; for the other architecture, with Debian's Python under qemu's
+user mode.
 """
 
 import argparse
@@ -65,7 +65,7 @@ Description-Content-Type: text/markdown
 
 
 def binaries(build: Path) -> dict[str, Path]:
-    """What is compiled, by its place in the package."""
+    """The compiled files, by their path in the package."""
     return {
         "_tessera.abi3.so": build / "python" / NAME / "_tessera.abi3.so",
         "libtessera.so": build / "lib" / "libtessera.so",
@@ -75,7 +75,7 @@ def binaries(build: Path) -> dict[str, Path]:
 
 
 def contents(build: Path) -> dict[str, tuple[bytes, bool]]:
-    """The package's files, and whether they are programs."""
+    """The package's files, and whether they are executable."""
     package = TOP / "python" / NAME
     files = [*package.rglob("*.py"), *package.glob("*.pyi"), package / "py.typed"]
     found = {f"{NAME}/{file.relative_to(package)}": (file.read_bytes(), False) for file in files}
@@ -87,7 +87,7 @@ def contents(build: Path) -> dict[str, tuple[bytes, bool]]:
 
 
 def tag_of(build: Path, arch: str) -> str:
-    """The tag by PEP 600: the newest glibc that one of the files asks for."""
+    """The tag by PEP 600: the newest glibc that one of the files requires."""
     major, minor = max(check_binaries.glibc_of(file)[:2] for file in binaries(build).values())
     return f"cp311-abi3-manylinux_{major}_{minor}_{arch}"
 
@@ -105,7 +105,7 @@ def information(version: str, tag: str) -> dict[str, bytes]:
 
 
 def pack(build: Path, output: Path, arch: str, level: int = 9) -> Path:
-    """The same tree gives the same bytes: names in order, the package's before those about it, and
+    """The same tree gives the same bytes: sorted names, the package's before its metadata, and
     times of the last commit."""
     version = (TOP / "VERSION").read_text().strip()
     tag = tag_of(build, arch)
@@ -142,11 +142,13 @@ def command(*words: str | Path, **more: object) -> str:
 
 
 def audit(wheel: Path) -> None:
-    """What others' tools say: the extension's symbols, and the tag."""
+    """Checks by external tools: the extension's symbols, and the tag."""
     with tempfile.TemporaryDirectory() as folder:
         command(sys.executable, "-m", "venv", folder)
         tools = Path(folder) / "bin"
-        command(tools / "pip", "install", "-q", "--disable-pip-version-check", "abi3audit", "auditwheel")
+        command(
+            tools / "pip", "install", "-q", "--disable-pip-version-check", "abi3audit", "auditwheel"
+        )
         command(tools / "abi3audit", "--strict", wheel)
         shown = command(tools / "auditwheel", "show", wheel)
         expected = wheel.stem.split("-")[-1]
@@ -156,7 +158,9 @@ def audit(wheel: Path) -> None:
     print(f"wheel: abi3audit and auditwheel agree with {wheel.name}")
 
 
-PROGRAM = dist.PROGRAM + """
+PROGRAM = (
+    dist.PROGRAM
+    + """
 if __name__ == "__main__":
     import numpy as np
 
@@ -164,10 +168,11 @@ if __name__ == "__main__":
     expected = attention.reference(q, k, v)
     assert np.abs(attention(q, k, v) - expected).max() < 1e-5
 """
+)
 
 
 def check(folder: Path, program: list[str | Path], environment: dict[str, str]) -> None:
-    """The command line compiles, runs and checks the program that is in the folder."""
+    """The command line compiles, runs and checks the program in the folder."""
     arguments = ["attention.py", *(f"--arg={name}=fp32[2,37,64]" for name in "qkv"), "--check"]
     shown = command(*program, "run", *arguments, env=environment, cwd=folder)
     if " ok" not in shown:
@@ -176,7 +181,7 @@ def check(folder: Path, program: list[str | Path], environment: dict[str, str]) 
 
 def try_out(python: str, install: list[str | Path]) -> None:
     """Installs the wheel in a fresh environment, runs a program and the command line: without a
-    compiler, since nothing but the environment's own programs is on the path."""
+    compiler, since only the environment's own programs are on the path."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         command(python, "-m", "venv", folder / "venv")
@@ -192,8 +197,9 @@ def try_out(python: str, install: list[str | Path]) -> None:
 
 
 def try_out_emulated(wheel: Path, arch: str) -> str:
-    """The same for the other architecture, and what came of it. There are no environments, since a
-    Python under qemu cannot start programs: pip here puts the packages for that machine in a folder."""
+    """The same for the other architecture; returns the outcome. There are no environments, since a
+    Python under qemu cannot start programs: pip on the host installs the packages for that
+    architecture in a folder."""
     root = TOP / f"sysroot-{arch}-python"
     emulator = dist.emulator_of(arch, root)
     if not emulator:
@@ -210,7 +216,9 @@ def try_out_emulated(wheel: Path, arch: str) -> str:
         program = folder / "attention.py"
         program.write_text("import tessera as tsr\n" + PROGRAM)
         environment = {"PYTHONPATH": str(folder / "site"), "TESSERA_CACHE": str(folder / "cache")}
-        command(*emulator, root / "usr" / "bin" / "python3.11", program, env=environment, cwd=folder)
+        command(
+            *emulator, root / "usr" / "bin" / "python3.11", program, env=environment, cwd=folder
+        )
         check(folder, [*emulator, folder / "site" / NAME / "bin" / NAME], environment)
     return f"works with python3.11 of {arch}, emulated"
 
@@ -231,7 +239,7 @@ def main() -> None:
         print("wheel:", try_out_emulated(wheel, arguments.arch))
     for python in filter(shutil.which, PYTHONS if arguments.arch == here else ()):
         if subprocess.run([python, "-c", "import ensurepip"], capture_output=True).returncode:
-            continue  # a name without a Python behind it
+            continue  # a name without a working Python
         try_out(python, [wheel])
         print(f"wheel: works with {python}")
     size = wheel.stat().st_size

@@ -1,14 +1,16 @@
 """Tuning candidates: one function with other tiles and hints than the cost model's first choice.
 
-Both stand in the text of the schedule, `dims [parallel m = M tile 128, …] order […] hints {warps = 8}`,
-which the compiler reads back. A choice is written `m=128,k=64,n=256;warps=8`. Only functions that are one
-kernel have candidates; what does not assemble is no candidate.
+Both are part of the text of the schedule, `dims [parallel m = M tile 128, …] order […] hints
+{num_warps = 8}`, which the compiler parses. A choice is written `m=128,k=64,n=256;num_warps=8`.
+Only functions of one kernel have candidates; a choice that does not assemble is not a candidate.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+
+from tessera.targets import chips
 
 _KERNEL = re.compile(
     r"dims \[(?P<dims>.*?)\] order \[(?P<order>[^\]]*)\](?: hints \{(?P<hints>[^}]*)\})?"
@@ -24,10 +26,34 @@ _TILES = {
     "attention": [(1, 1, 0.5), (0.5, 1, 1), (0.5, 1, 0.5), (1, 1, 2), (2, 1, 0.5), (2, 1, 1)],
     "memory": [(2, 1, 1), (0.5, 1, 1), (4, 1, 1), (1, 0.5, 0.5), (1, 2, 2), (2, 0.5, 0.5), (0.25, 2, 1)],
 }  # fmt: skip
+_SMS = chips()["sm_90"]["limits"]["sm_count"]
 _HINTS = {
-    "product": ["warps=4", "group=8", "group=16", "persistent=132", "cluster=2", "ahead=3", "ahead=4"],
-    "attention": ["warps=4", "persistent=132", "ahead=2", "ahead=3", "residents=2", "bulk=0"],
-    "memory": ["warps=4", "warps=8", "warps=2", "residents=2", "residents=4", "bulk=0", "bulk=1"],
+    "product": [
+        "num_warps=4",
+        "raster_group=8",
+        "raster_group=16",
+        f"persistent_ctas={_SMS}",
+        "cluster_size=2",
+        "num_stages=4",
+        "num_stages=5",
+    ],
+    "attention": [
+        "num_warps=4",
+        f"persistent_ctas={_SMS}",
+        "num_stages=3",
+        "num_stages=4",
+        "min_ctas_per_sm=2",
+        "use_tma=0",
+    ],
+    "memory": [
+        "num_warps=4",
+        "num_warps=8",
+        "num_warps=2",
+        "min_ctas_per_sm=2",
+        "min_ctas_per_sm=4",
+        "use_tma=0",
+        "use_tma=1",
+    ],
 }
 
 
@@ -69,7 +95,7 @@ def write(schedule: str, choice: Choice) -> str:
 
 
 def _knobs(group: str, first: Choice, roles: list[tuple[str, str]]) -> list[str | None]:
-    """The dimensions that rows, columns and depth stand for."""
+    """The dimensions of rows, columns and depth."""
     stream = next((name for role, name in roles if role == "stream"), None)
     wide = [name for role, name in roles if role == "parallel" and first.tiles[name] > 1]
     if group == "product":
@@ -83,7 +109,7 @@ def _knobs(group: str, first: Choice, roles: list[tuple[str, str]]) -> list[str 
 
 
 def variants(schedule: str, group: str, most: int) -> list[Choice]:
-    """The first choice, then others: tiles and hints in turns, as many as are wanted."""
+    """The first choice, then others: tiles and hints alternately, as many as requested."""
     if not (found := read(schedule)):
         return []
     first, roles = found

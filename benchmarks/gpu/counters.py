@@ -1,12 +1,13 @@
-"""What `report()` says of a kernel beside what the GPU's counters show (Nsight Compute).
+"""The `report()` of a kernel beside the GPU's counters (Nsight Compute).
 
 Registers, threads, shared memory and spills must be the same, occupancy within a percent.
 
-`report()` counts every input and every output once, at the row's sizes. The counters are those of the DRAM, behind a
-second-level cache that ncu empties before a kernel, not behind it: as much of what a kernel writes as fits there is not
-counted. So a kernel that is bound by memory must move what is reported, less at most the cache, and no more than a tenth
-over. One that is bound by arithmetic may move more, where waves of blocks read an operand again that the cache no longer
-has: what is reported is then the least. The predicted time is that of the ceilings alone.
+`report()` counts every input and every output once, at the row's sizes. The counters are those of
+the DRAM, after an L2 cache that ncu flushes before a kernel, not after it: written data that fits
+there is not counted. Therefore a memory-bound kernel must move the reported bytes, less at most the
+cache size, and no more than a tenth over. A compute-bound kernel may move more, if waves of CTAs
+read an operand again that the cache has evicted: the report is then a lower bound. The predicted
+time is that of the roofline alone.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ METRICS = {
 _WANTED = ("softmax_bf16_32768x4096", "layer_norm_fp32_32768x4096", "cross_entropy_fp32_8192x32768",
            "column_sum_fp32_16384x8192", "transpose_bf16_16384x8192", "cumsum_fp32_16384x4096",
            "matmul_bf16_4096x4096x4096", "causal_attention_bf16_8x16x2048x128")  # fmt: skip
-COUNTED_ROWS = [row for row in {r.name: r for r in [*ROWS, *MEMORY_ROWS]}.values() if row.name in _WANTED]
+COUNTED_ROWS = [
+    row for row in {r.name: r for r in [*ROWS, *MEMORY_ROWS]}.values() if row.name in _WANTED
+]
 assert len(COUNTED_ROWS) == len(_WANTED)
 _CACHE = "bytes of the second-level cache:"
-_AGAIN = 1.1  # of the bytes that are reported: what may be read twice
+_AGAIN = 1.1  # of the reported bytes: the part that may be read twice
 
 
 def missing() -> str | None:
@@ -47,7 +50,7 @@ def missing() -> str | None:
 
 
 def call(row: Row, bundle: Path) -> None:
-    """What ncu looks at: the row's kernels, once each."""
+    """The kernels that ncu profiles: the row's kernels, once each."""
     import bench
     import torch
 
@@ -61,9 +64,18 @@ def call(row: Row, bundle: Path) -> None:
 
 
 def measured(row: Row, bundle: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Counters by kernel, and how much the cache keeps."""
+    """Counters by kernel, and the bytes that the cache keeps."""
     names = {kernel["name"] for kernel in json.loads(bundle.with_suffix(".json").read_text())}
-    command = ["ncu", "--csv", "--page", "raw", "--clock-control", "none", "--metrics", ",".join(METRICS.values())]
+    command = [
+        "ncu",
+        "--csv",
+        "--page",
+        "raw",
+        "--clock-control",
+        "none",
+        "--metrics",
+        ",".join(METRICS.values()),
+    ]
     command += ["--print-units", "base", "--kernel-name", f"regex:^({'|'.join(sorted(names))})$"]
     command += [sys.executable, __file__, row.name, str(bundle)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -72,13 +84,18 @@ def measured(row: Row, bundle: Path) -> tuple[dict[str, dict[str, float]], int]:
         raise RuntimeError((done.stdout + done.stderr).strip()[-300:])
     table = list(csv.DictReader(lines))[1:]  # the first row has the units
     number = lambda text: float(text.replace(",", ""))  # noqa: E731
-    kernels = {one["Kernel Name"]: {k: number(one[m]) for k, m in METRICS.items() if one.get(m)} for one in table}
-    cache = next((int(one.split()[-1]) for one in done.stdout.splitlines() if one.startswith(_CACHE)), 0)
+    kernels = {
+        one["Kernel Name"]: {k: number(one[m]) for k, m in METRICS.items() if one.get(m)}
+        for one in table
+    }
+    cache = next(
+        (int(one.split()[-1]) for one in done.stdout.splitlines() if one.startswith(_CACHE)), 0
+    )
     return kernels, cache
 
 
 def alike(bound: str, told: float, moved: float, cache: float) -> bool:
-    """Whether the bytes that were counted are those that a report means."""
+    """Whether the counted bytes agree with the reported ones."""
     return told - cache <= moved and (bound != "memory" or moved <= _AGAIN * told)
 
 
@@ -100,7 +117,9 @@ def run(row: Row, bundle: Path) -> dict:
         }
         if "spills" in seen:  # not all versions count them
             pairs["spills"] = (told["spill_bytes"] > 0, seen["spills"] > 0)
-        good &= all(abs(a - b) <= (0.01 if name == "occupancy" else 0) for name, (a, b) in pairs.items())
+        good &= all(
+            abs(a - b) <= (0.01 if name == "occupancy" else 0) for name, (a, b) in pairs.items()
+        )
         moved = seen["read"] + seen["written"]
         good &= alike(told["bound"], told["bytes"], moved, cache)
         kernels.append({"name": told["name"], "pairs": pairs, "bytes": (told["bytes"], moved), "us": seen["ns"] / 1e3,

@@ -1,8 +1,8 @@
-"""Results in float64 for the rows of the GPU benchmark, and how far each element may be from them.
+"""Results in float64 for the rows of the GPU benchmark, and the allowed error of each element.
 
-A bound allows the rounding of the result to its type, the rounding of sums in fp32, and that of values
-that the program holds in a 16-bit type on the way. Attention is computed head by head, at most eight of
-them, spread evenly.
+A bound covers the rounding of the result to its type, the rounding of sums in fp32, and that of
+intermediate values in a 16-bit type. Attention is computed head by head, for at most eight of them,
+evenly spread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def error(function: str, arguments: list, result) -> float:
 
 
 def _products(wide: list, function: str):
-    """Products in float64, and the errors of their sums in fp32."""
+    """Contractions in float64, and the errors of their sums in fp32."""
     import torch
 
     x, *weights = wide
@@ -56,7 +56,8 @@ def _plain(function: str, arguments: list, unit: float):
 
     wide = [one.double() if one.is_floating_point() else one for one in arguments]
     if function in peers.MODELS:
-        # Values are held in 16 bits between the parts: errors are those of the largest, not of each.
+        # Values are stored in 16 bits between the parts: errors are relative to the largest, not to
+        # each.
         exact = peers.plain(function)(*wide)
         return exact, 2 * unit * exact.abs() + 4 * unit * exact.std()
     if "matmul" in function:
@@ -71,7 +72,9 @@ def _plain(function: str, arguments: list, unit: float):
     if function == "swiglu":
         (gate, slack), (up, more) = _products(wide, function)
         exact = nn.silu(gate) * up
-        held = 1.1 * (slack + 2 * unit * gate.abs()) * up.abs() + (more + unit * up.abs()) * gate.abs()
+        held = (
+            1.1 * (slack + 2 * unit * gate.abs()) * up.abs() + (more + unit * up.abs()) * gate.abs()
+        )
         return exact, held + 1.01 * unit * exact.abs()
     exact = peers.plain(function)(*wide)
     bound = 1.01 * unit * exact.abs()
@@ -98,7 +101,8 @@ def _plain(function: str, arguments: list, unit: float):
 
 
 def _slack(function: str, wide: list, exact, unit: float):
-    """What sums in fp32 and values that are held in the operands' type add to a result's rounding."""
+    """The errors that sums in fp32 and intermediate values in the operands' type add to a result's
+    rounding."""
     x = wide[0]
     if function == "log_softmax":
         return 64 * F32 * (1 + exact.abs())
@@ -119,7 +123,7 @@ def _slack(function: str, wide: list, exact, unit: float):
 
 
 def _dropped(arguments: list, result, unit: float) -> float:
-    """What is left of gelu(x + b) is exact, and a tenth is not left."""
+    """Kept elements of gelu(x + b) are exact, and a tenth is dropped."""
     import torch.nn.functional as nn
 
     biased = arguments[0].double() + arguments[1].double()
@@ -132,7 +136,8 @@ def _dropped(arguments: list, result, unit: float) -> float:
 
 
 def _attention(function: str, arguments: list, result, unit: float):
-    """(found, exact, bound) of some heads. The weights are rounded before they meet v."""
+    """(found, exact, bound) of some heads. The weights are rounded before they are multiplied by
+    v."""
     import torch
 
     q, k, v, *extra = arguments

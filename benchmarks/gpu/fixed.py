@@ -1,4 +1,4 @@
-"""A program with its sizes written into it: what a kernel for many sizes is compared with."""
+"""A program with constant sizes: the baseline for a kernel for many sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rows import Row
 
 
 def with_sizes(text: str, row: Row) -> str:
-    """The text of programs, the row's function taking arguments of the row's sizes alone."""
+    """The text of programs, with the row's function restricted to arguments of the row's sizes."""
     start = text.index(f"def {row.function}(")
     end = text.index(":\n", text.index("->", start))
     head = text[start:end]

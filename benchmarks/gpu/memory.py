@@ -1,7 +1,8 @@
-"""Rows that are bound by memory, on the road of our own PTX: beside PyTorch's forms and Triton's stands our other road.
+"""Memory-bound rows on the PTX backend, beside PyTorch, Triton and our other backend.
 
-Every operand is read once and the result written once, at least 200 MB, four times the cache. The goal is
-0.93 of the speed of a copy, and 1.05 of the fastest peer or 0.95 of the copy, whichever is less.
+Every operand is read once and the result written once, at least 200 MB, four times the cache. The
+goal is 0.93 of the speed of a copy, and 1.05 of the fastest peer or 0.95 of the copy, whichever is
+less.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ GOALS = (Goal(("copy",), 0.93), Goal(PEERS, 1.05, of_copy=0.95), Goal(("other",)
 
 def _row(function: str, dtype: str, *arguments: Argument) -> Row:
     shape = "x".join(map(str, arguments[0].sizes))
-    return Row(f"{function}_{dtype}_{shape}", "memory", function, arguments, GOALS, road="ptx")
+    return Row(f"{function}_{dtype}_{shape}", "memory", function, arguments, GOALS, backend="ptx")
 
 
 def matrix(function: str, dtype: str, m: int, n: int, names: str = "x") -> Row:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Brings results of the GPU check home: parts of one commit become one file.
+"""Merges results of the GPU check: parts of one commit become one file.
 
     merge.py [--into benchmarks/results] FILE…
 
-Writes DEVICE-COMMIT.json, and DEVICE-COMMIT-candidates.json where candidates were measured. Of calls that
-were right only the number is kept. Where files overlap, the later run counts, except that what was right
-stays. Prints how far the cost model's first choices are from the best candidates.
+Writes DEVICE-COMMIT.json, and DEVICE-COMMIT-candidates.json if candidates were measured. For
+correct calls only their number is stored. If files overlap, the later run counts, whatever its
+result: a result that was correct and is not any more is reported, and keeps the time of the run in
+which it was correct (`was_right`). Prints how far the cost model's first choices are from the best
+candidates.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ NEAR = 0.95  # of the best candidate's speed: what the first choice should reach
 
 
 def join(files: list[dict]) -> dict[tuple[str, str], dict]:
-    """Results by (device, commit), later ones over earlier ones."""
+    """Results by (device, commit), later ones over earlier ones; for the same time, the later
+    argument."""
     joined: dict[tuple[str, str], dict] = {}
     for one in sorted(files, key=lambda one: one["time"]):
         key = (one["device"], one["commit"])
@@ -32,19 +35,39 @@ def join(files: list[dict]) -> dict[tuple[str, str], dict]:
         for step, items in one["steps"].items():
             known = whole["steps"].setdefault(step, {})
             for name, result in items.items():
-                if result["good"] or not known.get(name, {}).get("good"):
-                    known[name] = result
+                right = one["time"] if result["good"] else known.get(name, {}).get("was_right")
+                known[name] = {**result, **({"was_right": right} if right else {})}
+    for whole in joined.values():
+        for items in whole["steps"].values():
+            for result in items.values():
+                if result["good"]:
+                    del result["was_right"]
     return joined
 
 
+def contradictions(whole: dict) -> list[str]:
+    """Results that were correct in one run of a commit and wrong in a later one."""
+    return [
+        f"{step}: {name} was right at {result['was_right']} and is not at {whole['time']} or before"
+        for step, items in whole["steps"].items()
+        for name, result in items.items()
+        if "was_right" in result
+    ]
+
+
 def condense(items: dict[str, dict]) -> dict:
-    """Many calls in few words: how many were right, and all about those that were not."""
-    right = [result for result in items.values() if result["good"]]
+    """A summary of many calls: how many were correct, and the details of those that were not, or
+    that could not be judged."""
+    right = [result for result in items.values() if result["good"] and "unsupported" not in result]
     return {
         "calls": len(items),
         "right": len(right),
         "elements": sum(result.get("compared", 0) for result in right),
-        "others": {name: result for name, result in items.items() if not result["good"]},
+        "others": {
+            name: result
+            for name, result in items.items()
+            if not result["good"] or "unsupported" in result
+        },
     }
 
 
@@ -82,6 +105,8 @@ def main() -> int:
     files = [json.loads(path.read_text()) for path in options.files]
     for (device, commit), whole in join(files).items():
         name = f"{re.sub('[^a-z0-9]+', '', device.lower().removeprefix('nvidia'))}-{commit}"
+        for text in contradictions(whole):
+            print(text)
         tuned = whole["steps"].pop("tune", {})
         steps = whole["steps"]
         whole["steps"] = {s: condense(v) if s in CALLS else v for s, v in steps.items()}

@@ -1,4 +1,4 @@
-"""The functions of the GPU benchmark, as a user writes them: mathematics, no hints, no tiles."""
+"""The functions of the GPU benchmark, in user code: mathematics, no hints, no tiles."""
 
 import math
 
@@ -235,9 +235,7 @@ def log_softmax(x: Tensor["M", "N"]) -> Tensor["M", "N"]:
 
 
 @tsr.function
-def residual_rms_silu(
-    x: Tensor["M", "N"], r: Tensor["M", "N"], w: Tensor["N"]
-) -> Tensor["M", "N"]:
+def residual_rms_silu(x: Tensor["M", "N"], r: Tensor["M", "N"], w: Tensor["N"]) -> Tensor["M", "N"]:
     return tsr.silu(tsr.rms_norm(x + r, (x.shape[-1],), w, eps=1e-6))
 
 

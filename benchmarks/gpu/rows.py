@@ -1,8 +1,8 @@
-"""The rows of the GPU benchmark: a function, the types of its arguments, what it is measured against.
+"""The rows of the GPU benchmark: a function, the types of its arguments, its peers.
 
-A row that is bound by arithmetic states its operations; any other is bound by memory, and its speed
-is that of every argument read once and the result written once. Those rows take at least 200 MB, four
-times the cache. Goals name contenders (peers.py): the ratio is to the fastest of those named.
+A compute-bound row states its operations; any other is memory bound, and its speed is that of every
+argument read once and the result written once. Those rows take at least 200 MB, four times the
+cache. Goals name contenders (peers.py): the ratio is to the fastest of those named.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ class Argument:
     name: str
     dtype: str
     sizes: tuple[int, ...]
-    fill: str = "normal"  # or "slopes", "documents", "angles", "weights", "words", "scales", "below:N"
+    fill: str = (
+        "normal"  # or "slopes", "documents", "angles", "weights", "words", "scales", "below:N"
+    )
 
     def __str__(self) -> str:
         return f"{self.name}={self.dtype}[{','.join(map(str, self.sizes))}]"
@@ -25,7 +27,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Goal:
-    """A ratio to the fastest of some contenders; so much of a copy's speed is enough, too."""
+    """A ratio to the fastest of some contenders; this fraction of a copy's speed is enough, too."""
 
     against: tuple[str, ...]
     ratio: float
@@ -40,7 +42,7 @@ class Row:
     arguments: tuple[Argument, ...]
     goals: tuple[Goal, ...]
     flops: int = 0
-    road: str = ""  # of the compiler to the GPU; none: the one that is asked for
+    backend: str = ""  # of the compiler to the GPU; none: the one that is asked for
 
     @property
     def bundle(self) -> str:
@@ -48,12 +50,12 @@ class Row:
 
     @property
     def fixed_bundle(self) -> str:
-        """Of the same function with the row's sizes written into it (fixed.py)."""
+        """For the same function with constant sizes (fixed.py)."""
         return f"{self.name}@fixed.tsb"
 
     @property
     def other_bundle(self) -> str:
-        """Of the other road, where a row names one."""
+        """For the other backend, if a row names one."""
         return f"{self.name}@other.tsb"
 
     def flags(self) -> list[str]:
@@ -90,7 +92,7 @@ def _fused(function: str, m: int, n: int, k: int, dtype: str = "bf16") -> Row:
 
 
 def _visible(function: str, s: int) -> float:
-    """Pairs of positions that count, out of s²."""
+    """Pairs of positions that are not masked, out of s²."""
     if function == "window_attention":
         return s * 1024
     return s * s if function == "attention" else s * s / 2
@@ -124,7 +126,7 @@ def rope(b: int, h: int, s: int, d: int) -> Row:
 
 
 def _mlp(function: str, m: int, d: int, h: int) -> Row:
-    """Products from d to h and back; the gated one has two on the way."""
+    """Contractions from d to h and back; the gated form has two in between."""
     x = Argument("x", "bf16", (m, d))
     down = Argument("wd" if function == "gated_mlp" else "w2", "bf16", (h, d), "weights")
     if function == "gated_mlp":
@@ -205,8 +207,9 @@ ROWS = [
     rope(4, 32, 8192, 128),
     _rows("softmax", "fp32", 8191, 16384, "x"),
 ]
-# Parts of language models, in which products, attention and rows follow each other. Where products are wide, PyTorch spends
-# nearly all of its time in cuBLAS: such a block stands beside it.
+# Parts of language models, with consecutive contractions, attention and row operations. For wide
+# contractions PyTorch spends nearly all of its time in cuBLAS, so the goal of such a block is
+# parity.
 MODELS = [
     _mlp("mlp", 16384, 768, 3072),
     _mlp("gated_mlp", 16384, 1024, 2816),
@@ -214,11 +217,12 @@ MODELS = [
     _block(2, 4096, 4096, 14336, 128, (Goal(("eager",), 0.0), Goal(("compile",), 0.0))),
     _loss(16384, 768, 50257),
 ]
-# Rows that are also compiled for their sizes alone: code for many sizes keeps this much of the speed.
+# Rows that are also compiled for their sizes alone: code for many sizes must keep this fraction of
+# the speed.
 FIXED_GOAL = Goal(("fixed",), 0.93)
 FIXED = [ROWS[i] for i in (0, 4, 11, 14, 16, 19, 31, 32, 33, 37)]
 
-# Not a row: the time that the calling thread takes for a call with five tensors, the result given.
+# Not a row: the host time of a call with five tensors and a given result.
 EXTRA = [
     Row(
         "launch_five_tensors",

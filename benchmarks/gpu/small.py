@@ -1,8 +1,9 @@
-"""Small work, a few microseconds on the GPU: what a call costs with its launch, plainly and in a CUDA graph.
+"""Small work, a few microseconds on the GPU: the cost of a call with its launch, plain and in a
+CUDA graph.
 
-A call makes its result, as a user's does. *Plain*: the time of the calling thread and of the GPU for one of many
-calls that follow each other, until all are done. *Graph*: one of many calls that a captured graph replays.
-The goal is the fastest of PyTorch's forms; ratios are medians over rounds in which all take turns.
+A call allocates its result, like a user's call. *Plain*: the time of host and GPU for one of many
+consecutive calls, until all are done. *Graph*: one of many calls that a captured graph replays. The
+goal is the fastest of PyTorch's forms; ratios are medians over rounds in which all are interleaved.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SMALL_ROWS = [
 
 
 def _plain(call: Callable[[], object]) -> float:
-    """Microseconds of one call, its launch included."""
+    """Microseconds of one call, including its launch."""
     import torch
 
     torch.cuda.synchronize()
@@ -84,7 +85,10 @@ def run(row: Row, bundle: Path) -> dict:
     contenders = peers.contenders(row.function, arguments, result)
     calls |= {name: call for name, call in contenders.items() if name != "copy"}
     times: dict[str, dict] = {}
-    for kind, prepare, measure in (("plain", lambda call: call, _plain), ("graph", _captured, _replayed)):
+    for kind, prepare, measure in (
+        ("plain", lambda call: call, _plain),
+        ("graph", _captured, _replayed),
+    ):
         ready = {name: prepare(call) for name, call in calls.items()}
         rounds: dict[str, list[float]] = {name: [] for name in ready}
         for call in ready.values():

@@ -1,10 +1,15 @@
-"""Timing on a GPU, contenders in turns.
+"""Interleaved timing on a GPU.
 
-Under load the card's power cap slows a matrix kernel by a fifth, so one number says little. *Burst*:
-about 25 ms of calls after a rest, in rounds, contenders in turns; a ratio is the median over the rounds
-of (peer's time / ours in the same round). *Sustained*: one contender at a time, after it has kept the
-card busy for a while. Where a contender takes less than 0.3 ms, all of the row are replayed from a CUDA
-graph of many calls, so that the time is the kernel's and not that of the host that launches it.
+Under load the card's power cap slows a matrix kernel by a fifth, so one number says little.
+*Burst*: about 25 ms of calls after a pause, in rounds, contenders interleaved; a ratio is the
+median over the rounds of (peer's time / ours in the same round). *Sustained*: one contender at a
+time, back to back for most of a second, of which the last third counts; only ours and the fastest
+of each goal, so that a run of all rows takes minutes. If a contender takes less than 0.3 ms, all of
+the row are replayed from a CUDA graph of many calls, so that the time is the kernel's and not that
+of the host.
+
+If all data of a row fits into the L2 cache, repeated calls would find it there. Then the cache is
+flushed before each call, and each call is timed separately.
 """
 
 from __future__ import annotations
@@ -13,34 +18,48 @@ import math
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, Sequence
 
 _BURST_MS = 25
 _MOST_CALLS = 400
+_MOST_COLD = 2000  # calls after a flush: each has two events
 _GRAPHED_MS = 0.3
+
+
+SUSTAINED = 0.75  # seconds of load for each contender that is measured under it
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a row is measured; rests cool the card, which only arithmetic heats."""
+    """How long a row is measured; pauses cool the card, which only compute-bound kernels heat."""
 
     rounds: int
     rest: float
-    busy: float  # seconds of load before the sustained measurement; 0: no such measurement
-    loaded: float = 0.25  # seconds of that measurement
+    sustained: float  # seconds of load, of which the last third is timed; 0: no such measurement
 
 
-def plan(arithmetic: bool, sustained: bool) -> Plan:
-    if arithmetic:
-        return Plan(5, 0.2, 0.6 if sustained else 0.0)
-    return Plan(7, 0.02, 0.1 if sustained else 0.0, 0.1)
+def plan(arithmetic: bool, sustained: float) -> Plan:
+    return Plan(5, 0.2, sustained) if arithmetic else Plan(7, 0.02, sustained)
+
+
+def cache_flush(moved: int) -> Callable[[], object] | None:
+    """A function that flushes the L2 cache if `moved` bytes fit into it, or None."""
+    import torch
+
+    cache = torch.cuda.get_device_properties(0).L2_cache_size
+    if moved > cache:
+        return None
+    other = torch.empty(2 * cache, dtype=torch.int8, device="cuda")
+    return other.zero_
 
 
 class Contender:
-    """A call, warm; `ms` is about what it takes."""
+    """A warm call; `ms` is its approximate time. `flush` runs before each call, and is not
+    timed."""
 
-    def __init__(self, call: Callable[[], object]):
+    def __init__(self, call: Callable[[], object], flush: Callable[[], object] | None = None):
         self.call = self.step = call
+        self.flush = flush
         self.calls = 1
         self._run(2)
         self.ms = self._run(3)
@@ -68,7 +87,9 @@ class Contender:
             with torch.cuda.graph(graph):
                 for _ in range(calls):
                     self.call()
-        except Exception:  # whatever cannot be captured is timed call by call, and the result says so
+        except (
+            Exception
+        ):  # calls that cannot be captured are timed one by one, and the result says so
             torch.cuda.synchronize()
             return False
         self.step, self.calls = graph.replay, calls
@@ -78,40 +99,59 @@ class Contender:
         """Milliseconds of one call."""
         import torch
 
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
+        if not self.flush:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(steps):
+                self.step()
+            end.record()
+            end.synchronize()
+            return max(begin.elapsed_time(end) / (steps * self.calls), 1e-5)
+        pairs = []
         for _ in range(steps):
+            self.flush()
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
             self.step()
-        end.record()
-        end.synchronize()
-        return max(begin.elapsed_time(end) / (steps * self.calls), 1e-5)
+            end.record()
+            pairs.append((begin, end))
+        torch.cuda.synchronize()
+        return max(statistics.median(begin.elapsed_time(end) for begin, end in pairs), 1e-5)
 
     def burst(self) -> float:
         self._run(max(1, 2 // self.calls))
         return self._run(self._steps(_BURST_MS, _MOST_CALLS))
 
-    def sustained(self, plan: Plan) -> float:
-        end = time.perf_counter() + plan.busy
+    def sustained(self, seconds: float) -> float:
+        end = time.perf_counter() + seconds * 2 / 3
         while time.perf_counter() < end:
-            self._run(self._steps(100, 10**6))
-        return self._run(self._steps(plan.loaded * 1e3, 10**6))
+            self._run(self._steps(100, _MOST_COLD if self.flush else 10**6))
+        most = _MOST_COLD if self.flush else 10**6
+        return self._run(self._steps(seconds * 1e3 / 3, most))
 
     def _steps(self, milliseconds: float, most: int) -> int:
         return max(1, min(most, math.ceil(milliseconds / self.ms)) // self.calls)
 
 
-def measure(calls: dict[str, Callable[[], object]], plan: Plan, ours: str) -> dict[str, dict]:
-    """Times all contenders. A peer that fails is left out with its reason; ours may not fail."""
+def measure(
+    calls: dict[str, Callable[[], object]],
+    plan: Plan,
+    ours: str,
+    groups: Sequence[Sequence[str]] = (),
+    flush: Callable[[], object] | None = None,
+) -> dict[str, dict]:
+    """Times all contenders; under load ours and the fastest of each group, by default all. A peer
+    that fails is omitted with its reason; ours must not fail."""
     contenders: dict[str, Contender] = {}
     results: dict[str, dict] = {}
     for name, call in calls.items():
         try:
-            contenders[name] = Contender(call)
+            contenders[name] = Contender(call, flush)
         except Exception as error:  # a peer without support for the row
             if name == ours:
                 raise
             results[name] = {"failure": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
-    if min(one.ms for one in contenders.values()) < _GRAPHED_MS:
+    if not flush and min(one.ms for one in contenders.values()) < _GRAPHED_MS:
         for contender in contenders.values():
             contender.as_graph()
     rounds: dict[str, list[float]] = {name: [] for name in contenders}
@@ -120,7 +160,7 @@ def measure(calls: dict[str, Callable[[], object]], plan: Plan, ours: str) -> di
         for name in order:
             time.sleep(plan.rest)
             rounds[name].append(contenders[name].burst())
-        order.append(order.pop(0))  # nobody always follows the same one
+        order.append(order.pop(0))  # so that no contender always follows the same one
     for name, contender in contenders.items():
         ratios = [own / other for own, other in zip(rounds[name], rounds[ours])]
         results[name] = {
@@ -128,19 +168,29 @@ def measure(calls: dict[str, Callable[[], object]], plan: Plan, ours: str) -> di
             "ratio": statistics.median(ratios),
             "spread": [min(ratios), max(ratios)],
             "graph": contender.graphed,
+            "cold": bool(flush),
         }
-        if plan.busy:
+    if plan.sustained:
+        present = [
+            [name for name in group if name in contenders]
+            for group in groups or [[n] for n in contenders]
+        ]
+        fastest = [
+            min(group, key=lambda name: results[name]["burst_ms"]) for group in present if group
+        ]
+        loaded = list(dict.fromkeys([ours, *fastest]))
+        for name in loaded:
             time.sleep(plan.rest)
-            results[name]["sustained_ms"] = contender.sustained(plan)
-    if plan.busy:
-        own = results[ours]["sustained_ms"]
-        for name in contenders:
-            results[name]["sustained_ratio"] = results[name]["sustained_ms"] / own
+            results[name]["sustained_ms"] = contenders[name].sustained(plan.sustained)
+        for name in loaded:
+            results[name]["sustained_ratio"] = (
+                results[name]["sustained_ms"] / results[ours]["sustained_ms"]
+            )
     return results
 
 
 def host_microseconds(call: Callable[[], object], calls: int = 2000) -> float:
-    """Time of the calling thread for one call that returns before the GPU has done it."""
+    """Host time of one call that returns before the GPU has completed it."""
     import torch
 
     best = math.inf

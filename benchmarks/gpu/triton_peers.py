@@ -1,7 +1,7 @@
-"""Rows that are bound by memory, written by hand in Triton: programs over blocks of rows, tuned on the spot.
+"""Memory-bound rows, handwritten in Triton: programs over blocks of rows, autotuned.
 
-A row that fits is read once and kept; a longer one is walked twice. What is tuned is how many rows or columns a
-program has, and its warps.
+A row that fits is read once and kept; a longer one is read twice. The tuned parameters are the rows
+or columns per program, and its warps.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ KEPT = 16384  # elements of the longest row that a program keeps
 
 def _configs(**sizes: tuple[int, ...]) -> list[triton.Config]:
     ((name, values),) = sizes.items()
-    return [triton.Config({name: value}, num_warps=warps) for value in values for warps in (4, 8, 16)]
+    return [
+        triton.Config({name: value}, num_warps=warps) for value in values for warps in (4, 8, 16)
+    ]
 
 
 def _sensible(configs: list[triton.Config], arguments: dict, **more) -> list[triton.Config]:
-    """Those in which a thread has between 4 and 64 elements, or all but the extremes if none has."""
+    """Configurations with 4 to 64 elements per thread, or all but the extremes if there are
+    none."""
     block = {**arguments, **more}.get("BLOCK", 1)
 
     def each(config: triton.Config) -> float:
@@ -35,9 +38,12 @@ def _sensible(configs: list[triton.Config], arguments: dict, **more) -> list[tri
 
 
 def _tuned(key: list[str], zeroed: tuple[str, ...] = (), **sizes: tuple[int, ...]) -> Callable:
-    """`zeroed` is what a kernel adds to."""
+    """`zeroed` is the memory that a kernel adds to."""
     return triton.autotune(
-        _configs(**sizes), key=key, prune_configs_by={"early_config_prune": _sensible}, reset_to_zero=list(zeroed)
+        _configs(**sizes),
+        key=key,
+        prune_configs_by={"early_config_prune": _sensible},
+        reset_to_zero=list(zeroed),
     )
 
 
@@ -46,7 +52,7 @@ def _tuned(key: list[str], zeroed: tuple[str, ...] = (), **sizes: tuple[int, ...
 
 @triton.jit
 def _block(m, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """The elements of a program's rows, which of them there are, and columns."""
+    """The elements of a program's rows, their mask, and columns."""
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, BLOCK)
     at = rows.to(tl.int64)[:, None] * n + columns[None, :]
@@ -99,7 +105,9 @@ def _rows_of(ids, table, y, m, n, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     at, is_there, columns = _block(m, n, ROWS, BLOCK)
     start = tl.load(ids + rows, mask=rows < m, other=0).to(tl.int64) * n
-    tl.store(y + at, tl.load(table + start[:, None] + columns[None, :], mask=is_there), mask=is_there)
+    tl.store(
+        y + at, tl.load(table + start[:, None] + columns[None, :], mask=is_there), mask=is_there
+    )
 
 
 @_tuned(["m", "n"], ROWS=(4, 16, 32, 64))
@@ -262,7 +270,7 @@ def _swap_heads(x, y, s, h, n, BLOCK: tl.constexpr, ROWS: tl.constexpr):
 
 
 def contender(function: str, arguments: list, result) -> Callable[[], object] | None:
-    """A call that writes into memory of its own; none: the function is not written here."""
+    """A call that writes into its own memory; None for rows that have no Triton peer."""
     x = arguments[0]
     y = torch.empty_like(result)
     m, n = (x.numel() // x.shape[-1], x.shape[-1])
@@ -281,7 +289,9 @@ def contender(function: str, arguments: list, result) -> Callable[[], object] | 
         weight = arguments[2] if is_added else arguments[1]
         bias = arguments[2] if is_centred else weight
         epsilon = 1e-5 if is_centred else 1e-6
-        return lambda: _norm[rows](x, added, weight, bias, y, m, n, epsilon, is_centred, is_added, block)
+        return lambda: _norm[rows](
+            x, added, weight, bias, y, m, n, epsilon, is_centred, is_added, block
+        )
     if function == "cross_entropy":
         return lambda: _cross_entropy[(m,)](x, arguments[1], y, m, n)
     if function == "cumsum":

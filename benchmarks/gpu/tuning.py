@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Fills the table of tiles and hints that the compiler takes in place of its cost model's choice.
+"""Fills the table of tiles and hints that the compiler uses instead of its cost model's choice.
 
     tuning.py [--table FILE] FILE…
 
-FILEs are what `check.py --only tune` wrote, or …-candidates.json files. The table is tuning-CHIP.txt in the
-cache's folder ($TESSERA_CACHE, else ~/.cache/tessera); include/tessera/Support/TuningTable.h has its form.
-Lines of other kernels stay. Rows whose sizes share code share a line: the choice that is the best for all of
-them counts. The cost model's own choice stays where nothing is faster by more than noise.
+FILEs are results of `check.py --only tune`, or …-candidates.json files. The table is
+tuning-CHIP.txt in the cache's folder ($TESSERA_CACHE, else ~/.cache/tessera);
+include/tessera/Support/TuningTable.h describes its format. Lines of other kernels are kept. Rows
+whose sizes share code share a line: the choice that is best for all of them counts. The cost
+model's own choice is kept if nothing is faster by more than noise.
 """
 
 from __future__ import annotations
@@ -19,20 +20,22 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NOISE = 0.01  # what is faster by less than this is not
+NOISE = 0.01  # smaller speedups are ignored
 COLUMNS = ("# kernel", "tiles", "hints", "ms", "first", "measured")
 
 
 @dataclass
 class Measured:
-    """What is known of one kernel: by row, the milliseconds of each choice; the first is the model's."""
+    """The measurements of one kernel: by row, the milliseconds of each choice; the first is the
+    model's."""
 
     first: str
     rows: dict[str, dict[str, float]] = field(default_factory=dict)
     where: str = ""
 
     def best(self) -> str:
-        """Of the choices that every row has, the one that loses least against each row's own best."""
+        """Among the choices that every row has, the one that loses least against each row's own
+        best."""
         tables = list(self.rows.values())
         common = [choice for choice in tables[0] if all(choice in one for one in tables)]
 
@@ -44,15 +47,32 @@ class Measured:
 
 
 def folder() -> Path:
-    """The cache's, as the runtime finds it."""
+    """The cache's folder, as in the runtime."""
     if given := os.environ.get("TESSERA_CACHE"):
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
     return Path(base) / "tessera" if base else Path.home() / ".cache/tessera"
 
 
+def read(path: Path) -> dict:
+    """The results of a machine with a GPU; ValueError if it is something else."""
+    try:
+        data = json.loads(path.read_text())
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path}: expected JSON") from None
+    try:
+        collect([data])
+    except (AttributeError, KeyError, TypeError, IndexError) as error:
+        raise ValueError(
+            f"{path}: expected results of `check.py --only tune` ({error!r})"
+        ) from None
+    return data
+
+
 def collect(files: list[dict]) -> dict[str, dict[str, Measured]]:
-    """By chip and signature, later files over earlier ones; what was wrong is left out."""
+    """By chip and signature, later files over earlier ones; wrong results are excluded."""
     found: dict[str, dict[str, Measured]] = {}
     for data in sorted(files, key=lambda one: one["time"]):
         chip = data["target"].partition(":")[0]
@@ -82,7 +102,7 @@ def line(signature: str, measured: Measured) -> str:
 
 
 def fill(path: Path, chip: str, kernels: dict[str, Measured]) -> None:
-    """Adds lines to a table, in place of those of the same kernels."""
+    """Adds lines to a table, replacing those of the same kernels."""
     head = f"tessera tuning 1 {chip}"
     old = path.read_text(errors="replace").splitlines() if path.exists() else []
     if not old or old[0].strip() != head:
@@ -90,9 +110,10 @@ def fill(path: Path, chip: str, kernels: dict[str, Measured]) -> None:
     kept = [one for one in old[1:] if one.split() and one.split()[0] not in {*kernels, "#"}]
     title = f"{COLUMNS[0]:17} {COLUMNS[1]:16} {COLUMNS[2]:40} {COLUMNS[3]:8} {COLUMNS[4]:8} {COLUMNS[5]}"
     lines = [head, title, *kept, *(line(*one) for one in kernels.items())]
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text("\n".join(lines) + "\n")
+    part.chmod(0o600)  # the compiler reads only files that nobody else can write
     part.replace(path)
 
 
@@ -101,7 +122,11 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--table", type=Path, help="the table to fill; default: the cache's")
     options = parser.parse_args()
-    found = collect([json.loads(path.read_text()) for path in options.files])
+    try:
+        found = collect([read(path) for path in options.files])
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
     if not found:
         print("no candidates in these files: `check.py --only tune` measures them", file=sys.stderr)
         return 1
@@ -109,7 +134,9 @@ def main() -> int:
         path = options.table or folder() / f"tuning-{chip}.txt"
         fill(path, chip, kernels)
         changed = sum(one.best() != one.first for one in kernels.values())
-        print(f"{path}: {len(kernels)} kernels, {changed} of them other than the cost model's choice")
+        print(
+            f"{path}: {len(kernels)} kernels, {changed} of them other than the cost model's choice"
+        )
     return 0
 
 

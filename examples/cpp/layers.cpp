@@ -2,7 +2,7 @@
 //
 //   layers [cpu|cuda] [BUNDLE]
 //
-// The same calls serve both: on a GPU the views hold device addresses.
+// The calls are the same for both: on a GPU the views hold device addresses.
 //
 //===----------------------------------------------------------------------===//
 #include "feed_forward.h"
@@ -23,7 +23,7 @@ static std::vector<float> randomNumbers(size_t count, unsigned seed) {
   return numbers;
 }
 
-/// The largest difference from the same mathematics in double.
+/// The largest difference from the same computation in double precision.
 static double errorOfNorm(const std::vector<float> &x, const std::vector<float> &weight,
                           const std::vector<float> &y) {
   size_t width = weight.size();
@@ -60,7 +60,7 @@ static int run(Device device, const std::string &bundle) {
     if (rows < 2)
       continue;
     Tensor<float, 2> z({rows, hidden}, device);
-    layers.gated(y, w, v, z); // writes memory that is there
+    layers.gated(y, w, v, z); // writes to existing memory
     std::printf("gated    %4lld x %lld: first element %g\n", (long long)z.size(0),
                 (long long)z.size(1), double(z.toHost().front()));
   }

@@ -1,4 +1,4 @@
-"""Two functions of a feed-forward layer, for the C++ program beside this file."""
+"""Two functions of a feed-forward layer, for the C++ program in this folder."""
 
 import tessera as tsr
 from tessera import Tensor

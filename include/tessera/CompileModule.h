@@ -1,7 +1,7 @@
-//===- CompileModule.h - Compiling a module that is in memory --*- C++ -*-===//
+//===- CompileModule.h - Compiling an in-memory module ----------*- C++ -*-===//
 //
-// For programs that have MLIR and build Graph IR (or any later stage) themselves. The module
-// crosses as text, so that it may belong to another build of MLIR than the compiler's.
+// For programs that use MLIR and build Graph IR (or any later stage) themselves. The module is
+// passed as text, so that it may come from another build of MLIR than the compiler's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COMPILEMODULE_H

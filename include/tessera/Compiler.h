@@ -1,8 +1,8 @@
-//===- Compiler.h - The compiler in process, from C++ ----------*- C++ -*-===//
+//===- Compiler.h - The in-process compiler for C++ -------------*- C++ -*-===//
 //
-// Compiles source text, or the IR text of any stage, for a CPU or a GPU, and gives back what came
-// of it: a bundle to call or to keep, machine code, the host launcher, the performance report, or
-// diagnostics. Header-only over the C ABI of libtessera (tessera-c/tessera.h); C++17, no LLVM.
+// Compiles source text, or the IR text of any stage, for a CPU or a GPU. Returns a bundle to call
+// or to keep, machine code, the host launcher, the performance report, or diagnostics. Header-only
+// over the C ABI of libtessera (tessera-c/tessera.h); C++17, no LLVM.
 //
 //   tessera::Program program;
 //   program.source = "…";
@@ -25,45 +25,46 @@
 
 namespace tessera {
 
-/// \name What is compiled
+/// \name Inputs
 /// @{
 enum class Platform { CPU, CUDA };
 
-/// For which machine code is made, and how.
+/// The target and the code generation options.
 struct TargetLoweringOptions {
   Platform platform = Platform::CPU;
-  /// Of a CPU: "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", or an architecture with features,
-  /// "x86_64:avx2,fma"; empty: this machine. Of CUDA: "sm_80", "sm_90", …, with the architecture of
-  /// its host where that is another one, "sm_90:tileir,aarch64"; empty: the GPU of this machine.
+  /// For CPUs: "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", or an architecture with features,
+  /// "x86_64:avx2,fma"; empty: the host. For CUDA: "sm_80", "sm_90", …, with the architecture of
+  /// its host if that differs, "sm_90:tileir,aarch64"; empty: the GPU of this machine.
   std::string architecture;
-  /// 0: as quick to compile as can be, no optimisation of machine code; 3: the best code. Passed to
-  /// LLVM (0 none, 1 less, from 2 on its usual) and to NVIDIA's assembler.
+  /// 0: fastest compilation, no optimisation of machine code; 3: the best code. Passed to LLVM (0
+  /// none, 1 less, from 2 on the default) and to NVIDIA's assembler.
   unsigned optimizationLevel = 3;
-  /// Matrix products may use tensor cores (of a CPU: its tile unit). Without them products of
-  /// narrow types are made from products of fp32.
+  /// Contractions may use tensor cores (on CPUs: AMX or BFMMLA). Without them contractions of
+  /// narrow types are computed in fp32.
   bool tensorCores = true;
-  /// Code for profilers: line tables of GPU code, frame pointers of CPU code; kernels are timed
-  /// when they run (tessera_rt_set_profiling), and Compilation::report says what was expected.
+  /// Code for profilers: line tables of GPU code, frame pointers of CPU code. Kernels are timed
+  /// when they run (tessera_rt_set_profiling), and Compilation::report has the predictions.
   bool profiling = false;
-  /// Tiles and hints that were measured on the chip are taken, where the cache has some.
+  /// Uses tiles and hints that were measured on the chip, if the cache has some.
   bool tuning = true;
 };
 
-/// A size of an argument that is not known when it is compiled.
+/// A size of an argument that is unknown at compile time.
 inline constexpr int64_t anySize = -1;
 
-/// What is known of one argument.
+/// The description of one argument.
 struct ArgumentType {
   std::string name;
   tessera_argument_kind kind = TESSERA_ARGUMENT_TENSOR;
   tessera_rt_dtype dtype = TESSERA_RT_FP32;
-  std::vector<int64_t> sizes;    ///< of a tensor; anySize
-  std::vector<int64_t> divisors; ///< what divides each size; empty or 0: as the size's class says
-  bool dense = true;             ///< row-major without gaps; otherwise any strides
-  bool exact = false;            ///< code for these sizes alone, not for the class of each
-  int32_t unitStride = -1;       ///< of a tensor that is not dense: a dimension whose stride is 1
-  bool hasValue = false;         ///< of a number: the one at hand, where the program needs to know it
-  int64_t integer = 0;           ///< of int and bool
+  std::vector<int64_t> sizes; ///< of a tensor; anySize
+  std::vector<int64_t>
+      divisors;            ///< known divisors of sizes; empty or 0: that of the size's shape class
+  bool dense = true;       ///< row-major without gaps; otherwise any strides
+  bool exact = false;      ///< code for these sizes only, not for the shape class of each
+  int32_t unitStride = -1; ///< of a tensor that is not dense: a dimension whose stride is 1
+  bool hasValue = false;   ///< of a number: the concrete value, if the program needs to know it
+  int64_t integer = 0;     ///< of int and bool
   double real = 0;
 };
 inline ArgumentType tensor(std::string name, tessera_rt_dtype dtype, std::vector<int64_t> sizes) {
@@ -73,7 +74,7 @@ inline ArgumentType tensor(std::string name, tessera_rt_dtype dtype, std::vector
   type.sizes = std::move(sizes);
   return type;
 }
-/// A number that is given at run time: TESSERA_ARGUMENT_INT, _FLOAT or _BOOL.
+/// A run-time number: TESSERA_ARGUMENT_INT, _FLOAT or _BOOL.
 inline ArgumentType scalar(std::string name, tessera_argument_kind kind) {
   ArgumentType type;
   type.name = std::move(name);
@@ -81,20 +82,22 @@ inline ArgumentType scalar(std::string name, tessera_argument_kind kind) {
   return type;
 }
 
-/// A text and which function of it is wanted.
+/// A source text and its function to compile.
 struct Program {
   std::string source;
   std::string file = "program.tsr";    ///< for diagnostics
-  std::string function;                ///< empty: the only one of the text
+  std::string function;                ///< empty: the only one in the text
   bool isModule = false;               ///< the text is MLIR of a stage (gir, sched, tile, target)
   std::vector<ArgumentType> arguments; ///< a module has its own
+  bool fromAnnotations =
+      false; ///< arguments that are not given have the types of the function's annotations
   std::vector<std::pair<std::string, std::string>> options; ///< "numerics", "matmul", …
 };
 /// @}
 
-/// \name What comes of it
+/// \name Results
 /// @{
-/// What the compiler expects of one kernel, at the sizes that it takes as typical.
+/// The compiler's prediction for one kernel, at typical sizes.
 struct KernelReport {
   std::string name;
   double flops = 0;
@@ -107,7 +110,7 @@ struct KernelReport {
 
 class Compilation {
 public:
-  /// A text that a diagnostic suggests in place of these characters; they may be none.
+  /// A suggestion of a diagnostic: a replacement of a range of characters, which may be empty.
   struct FixIt {
     std::string file, replacement;
     int line, column, endLine, endColumn;
@@ -115,7 +118,7 @@ public:
   struct Diagnostic {
     tessera_severity severity;
     std::string file, message;
-    int line, column; ///< from 1; 0: no place
+    int line, column;       ///< from 1; 0: no location
     int endLine, endColumn; ///< one past the last character
     std::vector<FixIt> fixIts;
   };
@@ -125,15 +128,20 @@ public:
 
   explicit operator bool() const { return status() == TESSERA_OK; }
   tessera_status status() const { return tessera_result_status(result.get()); }
-  /// The diagnostics as clang would print them.
+  /// The diagnostics in clang's text format.
   std::string text() const { return tessera_result_text(result.get(), 0); }
   std::vector<Diagnostic> diagnostics() const {
     std::vector<Diagnostic> all;
     for (uint64_t i = 0, n = tessera_result_diagnostic_count(result.get()); i < n; ++i) {
       tessera_diagnostic one = tessera_result_diagnostic(result.get(), i);
-      all.push_back({static_cast<tessera_severity>(one.severity), one.file ? one.file : "",
-                     one.message ? one.message : "", one.line, one.column, one.end_line,
-                     one.end_column, {}});
+      all.push_back({static_cast<tessera_severity>(one.severity),
+                     one.file ? one.file : "",
+                     one.message ? one.message : "",
+                     one.line,
+                     one.column,
+                     one.end_line,
+                     one.end_column,
+                     {}});
       for (uint64_t j = 0, m = tessera_result_fixit_count(result.get(), i); j < m; ++j) {
         tessera_fixit fix = tessera_result_fixit(result.get(), i, j);
         all.back().fixIts.push_back({fix.file ? fix.file : "",
@@ -150,14 +158,14 @@ public:
     const void *bytes = tessera_result_bundle(result.get(), &length);
     return std::string(static_cast<const char *>(bytes), bytes ? length : 0);
   }
-  /// Loaded for calls; they are timed from now on if the compilation was for profiling.
+  /// Loads it for calls, which are timed if the compilation was for profiling.
   Module load(Device device = {}) const {
     if (profiling)
       tessera_rt_set_profiling(1);
     std::string bytes = bundle();
     return Module(bytes.data(), bytes.size(), device);
   }
-  /// A stage that was asked for: "graph", …, "cubin", "launcher"; empty where it was not reached.
+  /// A requested stage: "graph", …, "cubin", "launcher"; empty if it was not reached.
   std::string stage(const std::string &name) const {
     uint64_t length = 0;
     const void *bytes = tessera_result_stage(result.get(), name.c_str(), &length);
@@ -193,7 +201,8 @@ private:
 };
 /// @}
 
-/// The compiler's name for a target, empty for what the decorator says or the CPU. Throws Error where no GPU can be asked for its name.
+/// The compiler's name for a target; empty for the target of the decorator or the CPU. Throws Error
+/// if no GPU can be queried for its name.
 inline std::string targetName(const TargetLoweringOptions &options) {
   if (!options.architecture.empty() || options.platform == Platform::CPU)
     return options.architecture;
@@ -203,8 +212,8 @@ inline std::string targetName(const TargetLoweringOptions &options) {
   return info.target;
 }
 
-/// A request of the C ABI: what it points to lives as long as it and its program. Options of the
-/// program count over those of the target; what neither changes is as the function's decorator says.
+/// A request of the C ABI, which keeps the memory it points to, except for its program. Options of
+/// the program override those of the target; the decorator's options apply to the rest.
 class ProgramRequest {
 public:
   ProgramRequest(const Program &program, const TargetLoweringOptions &options,
@@ -244,6 +253,7 @@ public:
     request.stages = wanted.data();
     request.stage_count = wanted.size();
     request.no_code = !code;
+    request.from_annotations = program.fromAnnotations;
   }
   ProgramRequest(const ProgramRequest &) = delete;
 
@@ -282,10 +292,10 @@ private:
   tessera_compile_request request = {};
 };
 
-/// Compiles one function. `stages` are those whose text or bytes are wanted: "graph" "sched" "tile"
-/// "target" "explain", of CPUs "llvm" "asm", of GPUs "tileir" "tileir-bytecode" "ptx" "cubin" "sass"
-/// "launcher". Without `code` the compilation ends at the last of them. Threads may compile at
-/// once.
+/// Compiles one function. `stages` are the requested texts or bytes: "graph" "sched" "tile"
+/// "target" "explain", for CPUs "llvm" "asm", for GPUs "tileir" "tileir-bytecode" "ptx" "cubin"
+/// "sass" "launcher". Without `code` the compilation ends at the last of them. Threads may compile
+/// concurrently.
 inline Compilation compile(const Program &program, const TargetLoweringOptions &options = {},
                            const std::vector<std::string> &stages = {}, bool code = true) {
   ProgramRequest request(program, options, stages, code);

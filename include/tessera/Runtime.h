@@ -1,14 +1,14 @@
-//===- Runtime.h - Compiled functions from C++ -----------------*- C++ -*-===//
+//===- Runtime.h - The runtime for C++ --------------------------*- C++ -*-===//
 //
-// What the headers that `tessera build --header` writes stand on: views of tensors, owned results,
+// The base of the headers that `tessera build --header` generates: views of tensors, owned results,
 // devices, errors, and calls of the functions of a bundle. Header-only over the C ABI of
-// libtessera_rt (tessera_rt.h); needs C++17 and no compiler of ours.
+// libtessera_rt (tessera_rt.h); requires C++17, but not the compiler.
 //
 //   tessera::View<const float, 2> x(data, {rows, columns});           // dense
 //   tessera::View<const float, 2> t(data, {columns, rows}, {1, columns});  // strides in elements
 //
-// Failures are thrown as tessera::Error; a program without exceptions ends with the message.
-// Nothing waits for a GPU: memory must stay valid until the stream has done the work.
+// Failures throw tessera::Error; a program without exceptions terminates with the message. Calls do
+// not wait for a GPU: memory must stay valid until the stream has completed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_RUNTIME_H
@@ -30,13 +30,13 @@
 
 namespace tessera {
 
-/// A failure of the runtime: what it was, and a message for people.
+/// A failure of the runtime: its status and a message.
 class Error : public std::runtime_error {
 public:
   Error(tessera_rt_status status, const std::string &message)
       : std::runtime_error(message), reason(status) {}
-  /// TESSERA_RT_MISMATCH: no specialisation takes these arguments; TESSERA_RT_ARGUMENT: they are
-  /// wrong for all; TESSERA_RT_UNSUPPORTED: no code for this machine; see tessera_rt_status.
+  /// TESSERA_RT_MISMATCH: no specialisation accepts these arguments; TESSERA_RT_ARGUMENT: they are
+  /// invalid for all; TESSERA_RT_UNSUPPORTED: no code for this target; see tessera_rt_status.
   tessera_rt_status status() const noexcept { return reason; }
 
 private:
@@ -52,7 +52,7 @@ private:
 #endif
 }
 
-/// Throws what the last call of the C ABI failed with.
+/// Throws the error of the last call of the C ABI.
 inline void check(tessera_rt_status status) {
   if (status != TESSERA_RT_OK)
     raise(status, tessera_rt_last_error());
@@ -84,18 +84,42 @@ struct fp8_e5m2 {
 };
 
 template <typename T> struct ElementType;
-template <> struct ElementType<double> { static constexpr int32_t dtype = TESSERA_RT_FP64; };
-template <> struct ElementType<float> { static constexpr int32_t dtype = TESSERA_RT_FP32; };
-template <> struct ElementType<bf16> { static constexpr int32_t dtype = TESSERA_RT_BF16; };
-template <> struct ElementType<fp16> { static constexpr int32_t dtype = TESSERA_RT_FP16; };
-template <> struct ElementType<int64_t> { static constexpr int32_t dtype = TESSERA_RT_INT64; };
-template <> struct ElementType<int32_t> { static constexpr int32_t dtype = TESSERA_RT_INT32; };
-template <> struct ElementType<int16_t> { static constexpr int32_t dtype = TESSERA_RT_INT16; };
-template <> struct ElementType<int8_t> { static constexpr int32_t dtype = TESSERA_RT_INT8; };
-template <> struct ElementType<uint8_t> { static constexpr int32_t dtype = TESSERA_RT_UINT8; };
-template <> struct ElementType<fp8_e4m3> { static constexpr int32_t dtype = TESSERA_RT_FP8_E4M3; };
-template <> struct ElementType<fp8_e5m2> { static constexpr int32_t dtype = TESSERA_RT_FP8_E5M2; };
-template <> struct ElementType<bool> { static constexpr int32_t dtype = TESSERA_RT_BOOL; };
+template <> struct ElementType<double> {
+  static constexpr int32_t dtype = TESSERA_RT_FP64;
+};
+template <> struct ElementType<float> {
+  static constexpr int32_t dtype = TESSERA_RT_FP32;
+};
+template <> struct ElementType<bf16> {
+  static constexpr int32_t dtype = TESSERA_RT_BF16;
+};
+template <> struct ElementType<fp16> {
+  static constexpr int32_t dtype = TESSERA_RT_FP16;
+};
+template <> struct ElementType<int64_t> {
+  static constexpr int32_t dtype = TESSERA_RT_INT64;
+};
+template <> struct ElementType<int32_t> {
+  static constexpr int32_t dtype = TESSERA_RT_INT32;
+};
+template <> struct ElementType<int16_t> {
+  static constexpr int32_t dtype = TESSERA_RT_INT16;
+};
+template <> struct ElementType<int8_t> {
+  static constexpr int32_t dtype = TESSERA_RT_INT8;
+};
+template <> struct ElementType<uint8_t> {
+  static constexpr int32_t dtype = TESSERA_RT_UINT8;
+};
+template <> struct ElementType<fp8_e4m3> {
+  static constexpr int32_t dtype = TESSERA_RT_FP8_E4M3;
+};
+template <> struct ElementType<fp8_e5m2> {
+  static constexpr int32_t dtype = TESSERA_RT_FP8_E5M2;
+};
+template <> struct ElementType<bool> {
+  static constexpr int32_t dtype = TESSERA_RT_BOOL;
+};
 /// @}
 
 /// The CPU, or a GPU by its number.
@@ -107,7 +131,7 @@ struct Device {
   constexpr bool isCpu() const { return number == TESSERA_RT_DEVICE_CPU; }
 };
 
-/// The native stream to work on: a CUstream or cudaStream_t, by default the device's own.
+/// The native stream to use: a CUstream or cudaStream_t, by default the device's own.
 struct Stream {
   void *handle = nullptr;
 
@@ -118,8 +142,8 @@ struct Stream {
 
 /// \name Tensors
 /// @{
-/// A strided view of memory that someone else owns. Strides count elements; they may be zero or
-/// negative.
+/// A non-owning strided view of memory. Strides count elements; they may be zero
+/// or negative.
 template <typename T, size_t Rank> class View {
 public:
   using Sizes = std::array<int64_t, Rank>;
@@ -127,7 +151,7 @@ public:
   /// Dense and row-major.
   View(T *data, Sizes sizes) : base(data), extent(sizes), step(denseStrides(sizes)) {}
   View(T *data, Sizes sizes, Sizes strides) : base(data), extent(sizes), step(strides) {}
-  /// A view that may write serves as one that only reads.
+  /// A mutable view converts to a read-only one.
   template <typename U, typename = std::enable_if_t<std::is_convertible_v<U *, T *>>>
   View(const View<U, Rank> &other)
       : base(other.data()), extent(other.sizes()), step(other.strides()) {}
@@ -177,8 +201,8 @@ private:
   Sizes extent, step;
 };
 
-/// Dense memory of a device, from the runtime's pool in the order of a stream. It is given back in
-/// that order, so the stream must outlive it.
+/// Dense device memory from the runtime's pool, allocated in stream order. It is freed in the same
+/// order, so the stream must outlive it.
 template <typename T, size_t Rank> class Tensor {
 public:
   using Sizes = std::array<int64_t, Rank>;

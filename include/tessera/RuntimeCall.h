@@ -1,7 +1,7 @@
-//===- RuntimeCall.h - How a function of a bundle is called ----*- C++ -*-===//
+//===- RuntimeCall.h - Calls of the functions of a bundle -------*- C++ -*-===//
 //
-// The second half of Runtime.h: what generated headers call. A Function holds the specialisations
-// of one signature, which its type in C++ spells; a Call is one of them with its arguments bound.
+// The second half of Runtime.h, used by generated headers. A Function holds the specialisations of
+// one signature, given by its C++ type; a Call is one of them with its arguments bound.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_RUNTIMECALL_H
@@ -26,7 +26,7 @@ template <typename T, size_t Rank>
 tessera_rt_value argument(const View<T, Rank> &view, Device device) {
   using Element = std::remove_const_t<T>;
 #ifndef NDEBUG
-  // A GPU's kernel must not see the host's memory: without this check the device is lost.
+  // A GPU kernel must not access host memory: without this check the device would fail.
   int32_t owner = device.number;
   if (!device.isCpu() && view.data())
     check(tessera_rt_address_device(view.data(), &owner));
@@ -65,8 +65,8 @@ inline tessera_rt_value argument(bool on, Device) {
 }
 /// @}
 
-/// Where the frame of the latest call waits for the next one: a call with the same shapes binds it
-/// again, which is quicker than a new one. One thread at a time takes it; others make their own.
+/// A cache of the latest call's frame: a call with the same shapes binds it again, which is faster
+/// than creating one. One thread at a time takes it; others create their own.
 class SpareFrame {
 public:
   SpareFrame() : place(std::make_unique<std::atomic<tessera_rt_frame *>>(nullptr)) {}
@@ -85,7 +85,7 @@ private:
   std::unique_ptr<std::atomic<tessera_rt_frame *>> place;
 };
 
-/// One specialisation with its arguments bound; results have shapes now.
+/// One specialisation with its arguments bound; the shapes of results are known.
 class Call {
 public:
   Call(tessera_rt_frame *frame, Device device, const SpareFrame &spare)
@@ -100,8 +100,7 @@ public:
     return sizes;
   }
 
-  /// The memory of a result that the caller gives: of the right sizes, dense, apart from the
-  /// arguments.
+  /// Sets the caller's memory for a result: of the right sizes, dense, disjoint from the arguments.
   template <typename T, size_t Rank>
   void *given(int32_t index, const View<T, Rank> &view, const tessera_rt_value *arguments,
               size_t count) const {
@@ -159,7 +158,7 @@ private:
   Device device;
 };
 
-/// What C++'s types say of a function's arguments and results.
+/// The C++ types of a function's arguments and results.
 template <typename T> struct ParameterOf;
 template <typename T, size_t Rank> struct ParameterOf<View<T, Rank>> {
   static constexpr Parameter value = {TESSERA_RT_TENSOR, ElementType<std::remove_const_t<T>>::dtype,
@@ -177,7 +176,7 @@ template <> struct ParameterOf<bool> {
   static constexpr Parameter value = {TESSERA_RT_BOOLEAN, 0, 0};
 };
 
-/// The specialisations of one function that have one signature, in the bundle's order.
+/// The specialisations of one function with one signature, in the bundle's order.
 class Specialisations {
 public:
   Specialisations(const Module &module, const char *name, const std::vector<Parameter> &arguments,
@@ -203,7 +202,7 @@ public:
                 "bundle");
   }
 
-  /// Binds the first that takes the arguments.
+  /// Binds the first that accepts the arguments.
   Call prepare(const tessera_rt_value *arguments, size_t number) const {
     auto count = static_cast<int32_t>(number);
     if (tessera_rt_frame *frame = spare.take()) {
@@ -251,7 +250,7 @@ private:
   SpareFrame spare;
 };
 
-/// A function of a bundle by its type in C++, where a header names all of them:
+/// A function of a bundle with a C++ type, where a header lists all of them:
 ///
 ///   tessera::Function<tessera::Tensor<float, 2>(tessera::View<const float, 2>)> softmax(
 ///       module, "softmax");
@@ -275,7 +274,7 @@ public:
     return allocateAndRun(call, stream, std::index_sequence_for<Results...>());
   }
 
-  /// Writes memory that the caller gives; the results' views follow the arguments.
+  /// Writes to the caller's memory; the results' views follow the arguments.
   template <typename... Views>
   void into(Stream stream, const Arguments &...arguments, const Views &...results) const {
     static_assert(sizeof...(Views) == sizeof...(Results), "one view for each result");
@@ -312,7 +311,7 @@ public:
 };
 
 //===----------------------------------------------------------------------===//
-// 16-bit floats: conversions with one rounding, to the nearest, ties to even
+// 16-bit floats: conversions round to nearest even
 //===----------------------------------------------------------------------===//
 
 inline bf16::bf16(float value) {
@@ -338,7 +337,7 @@ inline fp16::fp16(float value) {
     bits = static_cast<uint16_t>(sign | 0x7e00u);
   else if (magnitude >= 0x477ff000u) // rounds to 65536 or more
     bits = static_cast<uint16_t>(sign | 0x7c00u);
-  else if (magnitude < 0x38800000u) { // below the least normal number: units of 2^-24
+  else if (magnitude < 0x38800000u) { // below the smallest normal number: multiples of 2^-24
     float scaled;
     std::memcpy(&scaled, &magnitude, 4);
     scaled = scaled * 16777216.0f + 8388608.0f; // the addition rounds
@@ -353,7 +352,7 @@ inline fp16::fp16(float value) {
 inline fp16::operator float() const {
   uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, rest = bits & 0x7fffu;
   float value;
-  if (rest < 0x400u) { // zero and what is below the least normal number
+  if (rest < 0x400u) { // zero and subnormal numbers
     value = static_cast<float>(rest) * (1.0f / 16777216.0f);
     return sign ? -value : value;
   }

@@ -1,4 +1,4 @@
-"""`tessera bench`: a user's function, runs on disk, what it says of two of them, and the report."""
+"""`tessera bench`: a user's function, stored runs, the comparison of two runs, and the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tessera as tsr
 from tessera.bench import command, history, page, table
 from test_judge import ROWS, run
 
-PROGRAM = '''
+PROGRAM = """
 import math
 import numpy as np
 import tessera as tsr
@@ -35,7 +35,7 @@ def scores(q: Tensor["S", "D"], k: Tensor["T", "D"], scale: float = 1.0) -> Tens
 
 def plain(q, k, scale):
     return q @ k.T
-'''
+"""
 
 
 @pytest.fixture
@@ -57,15 +57,28 @@ def bench(*words: object, status: int = 0) -> str:
 def test_a_function_of_ones_own(program, tmp_path):
     arguments = ["--arg", "q=fp32[32,16]", "--arg", "k=fp32[48,16]", "--arg", "scale=2.0"]
     words = [f"{program}::scores", *arguments, "--peer", f"numpy={program}::plain"]
-    words += ["--threads", "1", "--seconds", "0.1", "--json", tmp_path / "runs", "--html", tmp_path / "r.html"]
+    words += [
+        "--threads",
+        "1",
+        "--seconds",
+        "0.1",
+        "--json",
+        tmp_path / "runs",
+        "--html",
+        tmp_path / "r.html",
+    ]
     told = bench(*words)
-    assert "ceilings here: copy" in told and "scores 32x16 48x16" in told and "  numpy  " in told
+    assert "roofline here: memory" in told and "scores 32x16 48x16" in told and "  numpy  " in told
     found = history.read(tmp_path / "runs")
     (row,) = found["rows"]
-    assert row["kind"] == "case" and len(row["samples"]["tessera"]) >= 7 and row["flops"] > 32 * 48 * 16
+    assert (
+        row["kind"] == "case"
+        and len(row["samples"]["tessera"]) >= 7
+        and row["flops"] > 32 * 48 * 16
+    )
     assert row["bytes"] == 4 * (32 * 16 + 48 * 16 + 32 * 48)
     assert row["interval"][0] <= row["seconds"] <= row["interval"][1]
-    assert found["machine"]["cores"] >= 1 and found["commit"] and found["ceilings"][0]["copy"] > 1e8
+    assert found["machine"]["cores"] >= 1 and found["commit"] and found["roofline"][0]["copy"] > 1e8
     assert "scores" in (tmp_path / "r.html").read_text()
 
 
@@ -105,7 +118,7 @@ def test_wrong_words(words, expected, program, tmp_path):
     [
         (["--threads", "none"], "expected numbers, found 'none'"),
         (["--clock", "cpu"], "--clock cpu sees one thread only"),
-        (["--compare", "one.json"], "expected OLD NEW, or two of the roads tileir,ptx"),
+        (["--compare", "one.json"], "expected OLD NEW, or two of the backends tileir,ptx"),
         (["--compare", "one.json", "two.json"], "one.json: No such file or directory"),
         (["--target", "sm_90"], "expected cpu or cuda, found 'sm_90'"),
     ],
@@ -156,7 +169,7 @@ def test_tables_are_aligned():
 
 
 class Plots(HTMLParser):
-    """Every element that is opened is closed; counts what is drawn."""
+    """Every opened element is closed; counts the drawn elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,14 +199,20 @@ def drawn(*runs: dict) -> Plots:
 
 
 def measured(seed: int) -> dict:
-    """A run with all that a report draws."""
+    """A run with everything that a report draws."""
     data = run(seed, {"matmul <1>": 1.0, "softmax 2": 0.5})
     data["machine"]["system"] = "Linux"
-    data["ceilings"] = [{"threads": 1, "copy": 2e10, "fp32": 3e11, "by": "tessera"}]
+    data["roofline"] = [{"threads": 1, "copy": 2e10, "fp32": 3e11, "by": "tessera"}]
     for row, flops in zip(data["rows"], (2e9, 1e7)):
         goal = {"against": "torch", "seconds": 1.5, "ratio": 1.5, "low": 1.4, "high": 1.6}
         goal |= {"best_ratio": 1.5, "target": 1.2}
-        row |= {"flops": flops, "bytes": 1e7, "roof": 0.5, "targets": [goal], "group": row["title"][:4]}
+        row |= {
+            "flops": flops,
+            "bytes": 1e7,
+            "roof": 0.5,
+            "targets": [goal],
+            "group": row["title"][:4],
+        }
     return data
 
 

@@ -1,4 +1,4 @@
-"""Noise is not told as a change, and a change is not taken for noise."""
+"""Noise is not reported as a change, and a change is not taken for noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOISE = 0.02
 
 
 def times(seed: int, rounds: int, level: float = 1.0, noise: float = NOISE) -> list[float]:
-    """A machine's: most rounds near the median, some of them much slower."""
+    """Times of a typical machine: most rounds near the median, some much slower."""
     rng = np.random.default_rng(seed)
     busy = np.where(rng.random(rounds) < 0.05, rng.exponential(0.3, rounds), 0.0)
     return list(level * np.exp(noise * rng.standard_normal(rounds) + busy))
@@ -26,7 +26,7 @@ def told(old: list[float], new: list[float]) -> str:
 
 
 @pytest.mark.parametrize("rounds", [20, 50])
-def test_a_regression_of_five_percent_is_told(rounds):
+def test_a_regression_of_five_percent_is_reported(rounds):
     found = [told(times(s, rounds), times(1000 + s, rounds, 1.05)) for s in range(200)]
     assert found.count("slower") >= 180 and "faster" not in found
 
@@ -50,7 +50,8 @@ def test_intervals_hold_the_truth():
 
 
 def test_rounds_that_follow_each_other_count_for_less():
-    """A machine that is slow for the second half of a run has not two hundred independent rounds."""
+    """A machine that is slow for the second half of a run does not have two hundred independent
+    rounds."""
     rng = np.random.default_rng(0)
     steady = list(np.exp(0.01 * rng.standard_normal(200)))
     slow = [one * (1.06 if i >= 100 else 1.0) for i, one in enumerate(steady)]
@@ -78,7 +79,7 @@ def test_median_interval_is_of_95_percent():
 
 
 def run(seed: int, levels: dict[str, float], machine: float = 1.0, torch: str = "2.15") -> dict:
-    """One in which everything is `machine` times slower, and each row's own code by its level."""
+    """A run in which everything is `machine` times slower, and each row's own code by its level."""
     rows = []
     for number, (title, level) in enumerate(levels.items()):
         base = seed * 1000 + 10 * number
@@ -92,7 +93,13 @@ def run(seed: int, levels: dict[str, float], machine: float = 1.0, torch: str = 
         rows.append(row | {"medians": medians, "seconds": medians["tessera"]})
     about = {"processor": "one", "cores": 2}
     versions = {"tessera": "1", "torch": torch, "numpy": "2"}
-    return {"commit": f"c{seed}", "time": str(seed), "machine": about, "versions": versions, "rows": rows}
+    return {
+        "commit": f"c{seed}",
+        "time": str(seed),
+        "machine": about,
+        "versions": versions,
+        "rows": rows,
+    }
 
 
 def verdicts(old: dict, new: dict) -> dict[str, str]:

@@ -1,12 +1,12 @@
-//===- calls.cpp - The C++ interface of bundles, every way of calling it --===//
+//===- calls.cpp - All forms of calls in the C++ interface ----------------===//
 //
-//   calls BUNDLE        on the CPU; exit status 1 and a message where something is wrong
-//   calls BUNDLE cuda   calls alone, for a stand-in driver that runs no kernels
-//   calls BUNDLE overhead   what a typed call costs, with the stand-in driver
+//   calls BUNDLE        on the CPU; exit status 1 and a message on an error
+//   calls BUNDLE cuda   calls only, for the fake libcuda, which runs no kernels
+//   calls BUNDLE overhead   the cost of a typed call, with the fake libcuda
 //
 //===----------------------------------------------------------------------===//
-#include "functions.h"
 #include "expect.h"
+#include "functions.h"
 #include "metrics.h"
 
 #include <chrono>
@@ -69,7 +69,7 @@ static void testOverloads(const functions::Module &module) {
   Tensor<int32_t, 1> b = module.doubled(View<const int32_t, 1>(numbers.data(), {3}));
   EXPECT(b.data()[2] == 6);
 
-  // Every second column backwards, then dense: both are strides of the same function.
+  // Every second column reversed, then dense: both are strides of the same function.
   std::vector<double> wide(5 * 16);
   std::iota(wide.begin(), wide.end(), 0.0);
   Tensor<double, 2> c = module.doubled(View<const double, 2>(wide.data() + 15, {5, 8}, {16, -2}));
@@ -83,18 +83,15 @@ static void testOverloads(const functions::Module &module) {
 static void testErrors(const functions::Module &module, const char *bundle) {
   std::vector<float> x = counted(6 * 8), out(64);
   View<const float, 2> view(x.data(), {6, 8});
-  expectError(TESSERA_RT_ARGUMENT, "result 0: expected sizes [6, 8], got [8, 6]", [&] {
-    module.scaled(view, 1, 0, false, View<float, 2>(out.data(), {8, 6}));
-  });
+  expectError(TESSERA_RT_ARGUMENT, "result 0: expected sizes [6, 8], got [8, 6]",
+              [&] { module.scaled(view, 1, 0, false, View<float, 2>(out.data(), {8, 6})); });
   expectError(TESSERA_RT_ARGUMENT, "expected dense row-major memory, got strides [1, 6]", [&] {
     module.scaled(view, 1, 0, false, View<float, 2>(out.data(), {6, 8}, {1, 6}));
   });
-  expectError(TESSERA_RT_ARGUMENT, "result 0: its memory overlaps that of argument 0", [&] {
-    module.scaled(view, 1, 0, false, View<float, 2>(x.data() + 4, {6, 8}));
-  });
-  expectError(TESSERA_RT_MISMATCH, "moments: the bundle has no code for these arguments", [&] {
-    module.moments(View<const float, 2>(x.data(), {5, 9}));
-  });
+  expectError(TESSERA_RT_ARGUMENT, "result 0: its memory overlaps that of argument 0",
+              [&] { module.scaled(view, 1, 0, false, View<float, 2>(x.data() + 4, {6, 8})); });
+  expectError(TESSERA_RT_MISMATCH, "moments: the bundle has no code for these arguments",
+              [&] { module.moments(View<const float, 2>(x.data(), {5, 9})); });
   expectError(
       TESSERA_RT_NOT_FOUND, "no function 'doubled' of the types that this program declares", [&] {
         tessera::Module file(bundle);
@@ -103,7 +100,7 @@ static void testErrors(const functions::Module &module, const char *bundle) {
   expectError(TESSERA_RT_IO, "nowhere.tsb", [] { tessera::Module("nowhere.tsb"); });
 }
 
-/// Every 16-bit number survives the way to float and back, and ties go to even.
+/// Every 16-bit number survives the conversion to float and back, and ties go to even.
 static void testSmallFloats() {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     tessera::fp16 half;
@@ -121,8 +118,7 @@ static void testSmallFloats() {
   EXPECT(std::isnan(float(tessera::fp16(NAN))) && std::isnan(float(tessera::bf16(NAN))));
 }
 
-/// Loading with nothing but the runtime; the fastest of some, so that a busy machine does not
-/// count.
+/// Loading with only the runtime; the fastest of some, so that other load does not count.
 static void testLoadTime(const char *bundle) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9;
@@ -153,13 +149,12 @@ static void testCuda(const char *bundle) {
   }
 #ifndef NDEBUG
   float host[64];
-  expectError(TESSERA_RT_ARGUMENT, "expected memory of the function's GPU", [&] {
-    module.scaled(View<const float, 2>(host, {8, 8}), 1, 0, false);
-  });
+  expectError(TESSERA_RT_ARGUMENT, "expected memory of the function's GPU",
+              [&] { module.scaled(View<const float, 2>(host, {8, 8}), 1, 0, false); });
 #endif
 }
 
-/// Seconds of one of many calls; the least of some rounds, so that a busy machine does not count.
+/// Seconds of one of many calls; the minimum of some rounds, so that other load does not count.
 template <typename Body> static double timeOf(Body body) {
   using Clock = std::chrono::steady_clock;
   constexpr int rounds = 20, calls = 2000;
@@ -174,7 +169,7 @@ template <typename Body> static double timeOf(Body body) {
   return best;
 }
 
-/// What a typed call costs over running a call that is bound already.
+/// The cost of a typed call over running a bound call.
 static void testOverhead(const char *bundle) {
   Device device = Device::cuda();
   functions::Module module(bundle, device);

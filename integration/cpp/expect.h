@@ -1,11 +1,11 @@
-//===- expect.h - What the test programs hold themselves to -----*- C++ -*-===//
+//===- expect.h - Assertions of the test programs ---------------*- C++ -*-===//
 #ifndef TESSERA_INTEGRATION_CPP_EXPECT_H
 #define TESSERA_INTEGRATION_CPP_EXPECT_H
 
 #include <cstdio>
 #include <cstdlib>
 
-/// Ends the program with status 1 and the place where a condition does not hold.
+/// Ends the program with status 1 and the location if a condition does not hold.
 #define EXPECT(condition)                                                                          \
   do {                                                                                             \
     if (!(condition)) {                                                                            \

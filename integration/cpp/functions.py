@@ -1,4 +1,5 @@
-"""What calls.cpp calls: overloads, tuples, scalars, names that C++ has not, small floats."""
+"""The functions that calls.cpp calls: overloads, tuples, scalars, names that are invalid in C++,
+small floats."""
 
 import tessera as tsr
 from tessera import Tensor

@@ -1,10 +1,10 @@
 //===- launches.cpp - The launcher of `scaled`, with a driver that only records ---===//
 //
-// Stands in for libcuda: a kernel's "launch" keeps its grid and its parameters.
+// Replaces libcuda: a kernel's "launch" records its grid and its parameters.
 //
 //===----------------------------------------------------------------------===//
-#include "launcher.h"
 #include "expect.h"
+#include "launcher.h"
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-//===- metrics.h - What the runtime has counted -----------------*- C++ -*-===//
+//===- metrics.h - The runtime's counters -----------------------*- C++ -*-===//
 #ifndef TESSERA_INTEGRATION_CPP_METRICS_H
 #define TESSERA_INTEGRATION_CPP_METRICS_H
 

@@ -54,7 +54,13 @@ def run(*command: object, status: int = 0, cwd: Path | None = None, **environmen
     return done.stdout + done.stderr
 
 
-def build(folder: Path, arch: str, arguments: list[str], source: Path = HERE / "functions.py", via: str = "tileir") -> Path:
+def build(
+    folder: Path,
+    arch: str,
+    arguments: list[str],
+    source: Path = HERE / "functions.py",
+    via: str = "tileir",
+) -> Path:
     options = [word for argument in arguments for word in ("--arg", argument)]
     bundle = folder / f"{source.stem}.tsb"
     header = ["--header", folder / f"{source.stem}.h"]
@@ -63,7 +69,7 @@ def build(folder: Path, arch: str, arguments: list[str], source: Path = HERE / "
 
 
 def compile_program(source: Path, folder: Path, *options: str) -> Path:
-    """A program with the header of the bundle in `folder`, linked with the runtime alone."""
+    """A program with the header of the bundle in `folder`, linked with the runtime only."""
     includes = [f"-I{folder}", f"-I{TOP}/include", f"-I{TOP}/runtime/include"]
     libraries = [f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-ltessera_rt"]
     warnings = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
@@ -100,7 +106,7 @@ def check_example(program: Path) -> None:
 
 
 def test_example_with_archive(archive, tmp_path):
-    """The example that is in the archive, built against it."""
+    """The example of the archive, built against it."""
     check_example(build_example(archive / "examples" / "cpp", archive, tmp_path / "build"))
 
 
@@ -109,7 +115,7 @@ def test_example_with_build_tree(tmp_path):
 
 
 def test_package_names_what_is_missing(archive, tmp_path):
-    """An archive of the runtime alone has no compiler to ask for."""
+    """An archive of the runtime alone has no compiler."""
     runtime = tmp_path / "runtime"
     shutil.copytree(archive / "lib" / "cmake", runtime / "lib" / "cmake")
     shutil.copytree(archive / "include", runtime / "include")
@@ -164,7 +170,7 @@ def test_wrong_machine(tmp_path):
 
 
 @pytest.mark.skipif(not HAS_TILEIRAS, reason="tileiras is not installed")
-@pytest.mark.skipif(not FAKE_CUDA, reason="the stand-in for libcuda is not built")
+@pytest.mark.skipif(not FAKE_CUDA, reason="the fake libcuda is not built")
 def test_cuda_and_cpu_in_one_file(tmp_path):
     """The same program on a GPU: any number of rows, code for both machines in one bundle."""
     bundle = build(tmp_path, f"sm_80,sm_90,{MACHINE}", FUNCTIONS + MORE)
@@ -177,19 +183,34 @@ def test_cuda_and_cpu_in_one_file(tmp_path):
 
 
 @pytest.mark.skipif(not HAS_TILEIRAS, reason="tileiras is not installed")
-@pytest.mark.skipif(not FAKE_CUDA, reason="the stand-in for libcuda is not built")
-def test_both_roads_in_one_file(tmp_path, monkeypatch):
-    """Kernels of one function by both roads on one chip, by PTX on one that has no other, and on a CPU: one function in C++."""
+@pytest.mark.skipif(not FAKE_CUDA, reason="the fake libcuda is not built")
+def test_both_backends_in_one_file(tmp_path, monkeypatch):
+    """Kernels of one function by both backends on one chip, by PTX on a chip without the other, and
+    on a CPU: one function in C++."""
     monkeypatch.setenv("TESSERA_PTXAS", "none")
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     types = ["weights.x=fp32[M,256]", "weights.w=fp32[256,512]"]
-    bundle = build(tmp_path, f"sm_75,sm_90,{MACHINE}", types, TOP / "test/Tools/Inputs/weights.py", "auto")
+    bundle = build(
+        tmp_path, f"sm_75,sm_90,{MACHINE}", types, TOP / "test/Tools/Inputs/weights.py", "auto"
+    )
     code = bundle.read_bytes()
-    for target in (b"sm_75:ptx", b"sm_90:ptx+tileir", b"sm_90a:ptx", b"sm_90:tileir", f"{MACHINE}:".encode()):
+    for target in (
+        b"sm_75:ptx",
+        b"sm_90:ptx+tileir",
+        b"sm_90a:ptx",
+        b"sm_90:tileir",
+        f"{MACHINE}:".encode(),
+    ):
         assert target in code
     header = (tmp_path / "weights.h").read_text()
     assert "weights_0_" in header and "weights_1_" not in header
-    program = compile_program(HERE / "roads.cpp", tmp_path)
+    program = compile_program(HERE / "backends.cpp", tmp_path)
     run(program, bundle)
     for capability in ("75", "90"):
-        run(program, bundle, "cuda", TESSERA_CUDA_LIBRARY=str(FAKE_CUDA), FAKE_CUDA_CAPABILITY=capability)
+        run(
+            program,
+            bundle,
+            "cuda",
+            TESSERA_CUDA_LIBRARY=str(FAKE_CUDA),
+            FAKE_CUDA_CAPABILITY=capability,
+        )

@@ -1,4 +1,4 @@
-"""docs/cpp.md runs: its programs are compiled and what they print is compared."""
+"""docs/cpp.md runs: its programs are compiled and their output is compared."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import pytest
 from test_bundles import BUILD, COMPILER, MACHINE, TOP, run
 
 PAGE = (TOP / "docs" / "cpp.md").read_text()
-_PROGRAM = re.compile(
-    r"<!-- program: (\w+) -->\n```cpp\n(.*?)```\n+```text\n(.*?)```", re.DOTALL
-)
+_PROGRAM = re.compile(r"<!-- program: (\w+) -->\n```cpp\n(.*?)```\n+```text\n(.*?)```", re.DOTALL)
 PROGRAMS = {name: (source, output) for name, source, output in _PROGRAM.findall(PAGE)}
 LIBRARIES = {"norms": ["-ltessera_rt"], "compile": ["-ltessera", "-ltessera_rt"]}
 

@@ -1,4 +1,4 @@
-"""The launcher as C++ compiles with CUDA's own header, and launches what the host program says."""
+"""The C++ launcher compiles with CUDA's own header, and launches as the host program says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from test_bundles import COMPILER, FUNCTIONS, HERE, TESSERA, TOP, run
 
 CUDA_HEADERS = Path("/usr/local/cuda/include")
 needs_cuda = pytest.mark.skipif(
-    not (CUDA_HEADERS / "cuda.h").exists(), reason="CUDA's headers are not installed"
+    not (CUDA_HEADERS / "cuda.h").exists(), reason="CUDA's header is not installed"
 )
 
 
@@ -60,7 +60,7 @@ def test_compiles(program, arguments, tmp_path):
 
 @needs_cuda
 def test_blocks_of_threads(tmp_path):
-    """By way of PTX a kernel has as many threads as its image says."""
+    """On the PTX backend a kernel has as many threads as its image declares."""
     program = f"{TOP}/examples/mlp.py::mlp"
     text = emit("launcher", program, MLP, via="ptx")
     shapes = re.findall(r"kernel_config<block = \[(\d+)\]", emit("target", program, MLP, via="ptx"))

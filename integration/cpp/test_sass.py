@@ -30,7 +30,7 @@ def test_tells_what_it_said(tmp_path):
 
 
 def test_profiling_keeps_lines(tmp_path):
-    """Line tables of cubins name the program's lines, where they are asked for."""
+    """Line tables of cubins name the program's lines, if requested."""
     cubins = []
     for option in ("true", "false"):
         cubin = tmp_path / option

@@ -1,6 +1,6 @@
 """Programs that must each become one kernel with one stream over the long dimension.
 
-Each states its mathematics plainly; test_fusion.py says what must come out of it.
+Each states its mathematics plainly; test_fusion.py states the expected result.
 """
 
 import tessera as tsr
@@ -30,7 +30,9 @@ def prefix(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T",
 
 
 @tsr.function
-def alibi(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], slope: Tensor["H"]):
+def alibi(
+    q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], slope: Tensor["H"]
+):
     s = q @ k.mT * 0.125
     i = tsr.iota(s.shape, dim=-2)
     j = tsr.iota(s.shape, dim=-1)
@@ -44,7 +46,9 @@ def softcap(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T"
 
 
 @tsr.function
-def bias(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], b: Tensor["S", "T"]):
+def bias(
+    q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], b: Tensor["S", "T"]
+):
     return tsr.softmax(q @ k.mT + b, dim=-1) @ v
 
 
@@ -55,13 +59,17 @@ def grouped(q: Tensor["K", "G", "S", 64], k: Tensor["K", "T", 64], v: Tensor["K"
 
 
 @tsr.function
-def latent(q: Tensor["H", "S", 128], qr: Tensor["H", "S", 32], c: Tensor["T", 128], kr: Tensor["T", 32]):
+def latent(
+    q: Tensor["H", "S", 128], qr: Tensor["H", "S", 32], c: Tensor["T", 128], kr: Tensor["T", 32]
+):
     s = q @ c.T + qr @ kr.T
     return tsr.softmax(s, dim=-1) @ c
 
 
 @tsr.function
-def extra_logit(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], sink: Tensor["H"]):
+def extra_logit(
+    q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], sink: Tensor["H"]
+):
     s = q @ k.mT
     m = tsr.maximum(tsr.amax(s, dim=-1, keepdim=True), sink[:, None, None])
     e = tsr.exp(s - m)
@@ -69,16 +77,26 @@ def extra_logit(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H",
 
 
 @tsr.function
-def extra_columns(q: Tensor["H", "S", 64], k: Tensor["H", "T", 64], v: Tensor["H", "T", 64], sink: Tensor["H", "N"]):
+def extra_columns(
+    q: Tensor["H", "S", 64],
+    k: Tensor["H", "T", 64],
+    v: Tensor["H", "T", 64],
+    sink: Tensor["H", "N"],
+):
     s = q @ k.mT
     columns = sink[:, None, :].expand(s.shape[0], s.shape[1], sink.shape[1])
     p = tsr.softmax(tsr.concat([columns, s], dim=-1), dim=-1)
-    return p[..., sink.shape[1]:] @ v
+    return p[..., sink.shape[1] :] @ v
 
 
 @tsr.function
-def differential(q1: Tensor["H", "S", 64], k1: Tensor["H", "T", 64], q2: Tensor["H", "S", 64],
-                 k2: Tensor["H", "T", 64], v: Tensor["H", "T", 64]):
+def differential(
+    q1: Tensor["H", "S", 64],
+    k1: Tensor["H", "T", 64],
+    q2: Tensor["H", "S", 64],
+    k2: Tensor["H", "T", 64],
+    v: Tensor["H", "T", 64],
+):
     p = tsr.softmax(q1 @ k1.mT, dim=-1) - 0.3 * tsr.softmax(q2 @ k2.mT, dim=-1)
     return p @ v
 

@@ -1,7 +1,7 @@
-"""What the numerics tests share: functions from text, arrays of every layout, the comparison.
+"""Common parts of the numerics tests: functions from text, arrays of every layout, the comparison.
 
-A result is right when every element lies within the bound that the reference derives for it from the
-operations on its way; no test states a tolerance. Results are written into poisoned memory.
+A result is correct if every element is within the bound that the reference derives for it from its
+operations; no test states a tolerance. Results are written into poisoned memory.
 """
 
 from __future__ import annotations
@@ -58,8 +58,14 @@ def has_bf16() -> bool:
     return importlib.util.find_spec("ml_dtypes") is not None
 
 
-def random(shape, dtype: str = "fp32", layout: str = "dense", low: float | None = None,
-           high: float | None = None, seed: int = 0) -> np.ndarray:
+def random(
+    shape,
+    dtype: str = "fp32",
+    layout: str = "dense",
+    low: float | None = None,
+    high: float | None = None,
+    seed: int = 0,
+) -> np.ndarray:
     """A random array: normal, or uniform in [low, high], in memory of the given layout."""
     shape = tuple(shape)
     rng = np.random.default_rng([seed, *shape, zlib.crc32(f"{dtype}{layout}".encode())])
@@ -88,15 +94,16 @@ def random(shape, dtype: str = "fp32", layout: str = "dense", low: float | None 
 
 
 def poisoned(expected) -> np.ndarray:
-    """Memory for a result, filled with what no kernel writes."""
+    """Memory for a result, filled with a pattern that no kernel writes."""
     dtype = numpy_dtype(expected.dtype.name)
     count = int(np.prod(expected.value.shape, dtype=np.int64))
     memory = np.full(count * dtype.itemsize, 0xFF, np.uint8)
     return memory.view(dtype).reshape(expected.value.shape)
 
 
-def wrong_elements(result: np.ndarray, expected) -> np.ndarray:
-    """The positions at which a result is not what the reference allows."""
+def wrong_elements(result: np.ndarray, expected, compared: np.ndarray | None = None) -> np.ndarray:
+    """The positions at which a result is not allowed by the reference, among those that are
+    compared: by default those with a bound."""
     assert result.shape == expected.value.shape, (result.shape, expected.value.shape)
     assert result.dtype == numpy_dtype(expected.dtype.name), (result.dtype, expected.dtype)
     if expected.value.dtype.kind == "f":
@@ -106,18 +113,21 @@ def wrong_elements(result: np.ndarray, expected) -> np.ndarray:
         good |= np.isnan(got) & np.isnan(expected.value)
     else:
         good = result == expected.value
-    return np.argwhere(~good & ~expected.excluded)
+    return np.argwhere(~good & (~expected.excluded if compared is None else compared))
 
 
-def check(function, *arguments, least: float = 0.5) -> tuple:
-    """Calls the function and its reference; returns the results. At least the share `least` of all
-    elements must have been compared."""
+def check(function, *arguments, least: float = 0.5, nan: bool = False) -> tuple:
+    """Calls the function and its reference; returns the results. At least the fraction `least` of
+    the elements of each result, and at least one, must have been compared. With `nan`, elements
+    that are NaN in the reference must be NaN also without a bound, and count as compared."""
+    assert 0 < least <= 1, f"expected a share of elements that are compared, found {least}"
     expected = function.reference(*arguments, bounds=True)
     expected = expected if type(expected) is tuple else (expected,)
     outs = tuple(poisoned(one) for one in expected)
     function(*arguments, out=outs if len(outs) > 1 else outs[0])
     for number, (out, one) in enumerate(zip(outs, expected)):
-        bad = wrong_elements(out, one)
+        compared = ~one.excluded | (np.isnan(one.value) if nan else False)
+        bad = wrong_elements(out, one, compared)
         if len(bad):
             at = tuple(int(i) for i in bad[0])
             shapes = [getattr(a, "shape", a) for a in arguments]
@@ -125,6 +135,6 @@ def check(function, *arguments, least: float = 0.5) -> tuple:
                 f"result {number} of {shapes}: {len(bad)} of {out.size} elements are wrong; at {at} expected "
                 f"{one.value[at]!r} within {one.bound[at]:.3g}, got {out[at]!r}"
             )
-        compared = out.size - int(one.excluded.sum())
-        assert compared >= least * out.size, f"only {compared} of {out.size} elements could be compared"
+        count = int(np.sum(compared))
+        assert count >= least * out.size, f"only {count} of {out.size} elements could be compared"
     return outs

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from harness import FLOATS, check, define, has_bf16, random
 
-SIZES = [(1, 1, 1, 1, 2), (1, 2, 5, 5, 8), (2, 3, 17, 31, 16), (1, 2, 64, 64, 64), (1, 1, 130, 257, 32)]
+SIZES = [
+    (1, 1, 1, 1, 2),
+    (1, 2, 5, 5, 8),
+    (2, 3, 17, 31, 16),
+    (1, 2, 64, 64, 64),
+    (1, 1, 130, 257, 32),
+]
 
-# Score modifications: what stands between the scores and the softmax. i and j are the positions.
+# Score modifications between the scores and the softmax. i and j are the positions.
 VARIANTS = {
     "plain": "",
     "causal": "s = tsr.where(j <= i, s, -tsr.inf)",
@@ -34,14 +40,18 @@ def attention(body: str, arguments: str = "q, k, v", result: str = "p @ v"):
 
 
 def inputs(b, h, s, t, d, dtype="fp32"):
-    return random((b, h, s, d), dtype), random((b, h, t, d), dtype, seed=1), random((b, h, t, d), dtype, seed=2)
+    return (
+        random((b, h, s, d), dtype),
+        random((b, h, t, d), dtype, seed=1),
+        random((b, h, t, d), dtype, seed=2),
+    )
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_variants(name):
     f = attention(VARIANTS[name])
     for b, h, s, t, d in SIZES:
-        # No row may be empty here: with a mask a query sees at least itself.
+        # No row may be empty here: with a mask a query attends at least to itself.
         t = t if name in ("plain", "alibi", "softcap") else s
         check(f, *inputs(b, h, s, t, d))
 
@@ -93,7 +103,12 @@ def test_grouped_queries():
     return (tsr.softmax(s, dim=-1) @ v.unsqueeze(2)).reshape(q.shape)
 """)
     for group in (1, 2, 4):
-        check(f, random((2, 2 * group, 33, 16)), random((2, 2, 33, 16), seed=1), random((2, 2, 33, 16), seed=2))
+        check(
+            f,
+            random((2, 2 * group, 33, 16)),
+            random((2, 2, 33, 16), seed=1),
+            random((2, 2, 33, 16), seed=2),
+        )
 
 
 def test_sink():
@@ -145,7 +160,7 @@ def test_empty_rows():
 
 
 def test_other_lengths_do_not_recompile():
-    """Sizes of one class (runtime/src/SizeClass.cpp) share code."""
+    """Sizes of one shape class (runtime/src/SizeClass.cpp) share code."""
     f = attention(VARIANTS["causal"])
     for length in (131, 150, 170, 189):
         check(f, *inputs(1, 1, length, length, 16))
@@ -162,7 +177,7 @@ def test_values_are_large():
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
 @pytest.mark.parametrize("scale", ["0.125", "1.0"])
 def test_rows_that_finite_numbers_mask(dtype, scale):
-    """All of a row's scores are the same large number: its weights are, too."""
+    """All scores of a row are the same large number, so its weights are equal, too."""
     if dtype == "bf16" and not has_bf16():
         pytest.skip("NumPy has no bf16 without ml_dtypes")
     q, k, v = (random((5, 130, 16), dtype, seed=i) for i in range(3))
@@ -170,5 +185,7 @@ def test_rows_that_finite_numbers_mask(dtype, scale):
     mask[:, 3] = False
     mask[:, 7, 5:] = False
     for number in ("-1e4", "-1e9", "-1e10", "-1e30"):
-        f = define(f"def f(q, k, v, m):\n    return tsr.softmax(tsr.where(m, q @ k.mT, {number}) * {scale}, dim=-1) @ v\n")
+        f = define(
+            f"def f(q, k, v, m):\n    return tsr.softmax(tsr.where(m, q @ k.mT, {number}) * {scale}, dim=-1) @ v\n"
+        )
         check(f, q, k, v, mask)

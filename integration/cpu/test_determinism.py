@@ -1,4 +1,5 @@
-"""Results do not depend on the number of threads; under `batch_invariant`, nor rows on other rows."""
+"""Results do not depend on the number of threads; under `batch_invariant`, rows do not depend on
+other rows."""
 
 import json
 import os
@@ -64,7 +65,11 @@ def cases():
     yield "scatter_add", places, [numbers(50, 30), index, numbers(4000, 30)]
     yield "order", order, [numbers(30, 300)]
     if has_bf16():
-        yield "narrow", product, [numbers(40, 30_000, dtype="bf16"), numbers(30_000, 64, dtype="bf16")]
+        yield (
+            "narrow",
+            product,
+            [numbers(40, 30_000, dtype="bf16"), numbers(30_000, 64, dtype="bf16")],
+        )
 
 
 @pytest.fixture
@@ -91,10 +96,10 @@ def test_thread_counts(threads, name, program, arguments, deterministic):
             expected = expected or found
             if deterministic is not False:
                 assert found == expected, f"{count} threads give other bits"
-    # What may be added in any order is right in every one of them.
+    # Sums that may be added in any order are correct in every order.
     reference = function.reference(*arguments, bounds=True)
     reference = (reference,) if hasattr(reference, "bound") else reference
-    for one, right in zip(run(), reference):
+    for one, right in zip(run(), reference, strict=True):
         distance = abs(np.asarray(one).astype(np.float64) - right.value)
         assert ((distance <= right.bound) | right.excluded).all()
 
@@ -112,7 +117,7 @@ for name, program, arguments in t.cases():
 
 
 def test_cores_that_a_process_may_use(tmp_path):
-    """Code that is compiled while a process has one core gives the bits of all the others."""
+    """Code that is compiled while a process has one core gives the same bits as all others."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         pytest.skip("there is one core only")
@@ -127,7 +132,32 @@ def test_cores_that_a_process_may_use(tmp_path):
 
 # -- rows alone ------------------------------------------------------------------------------------
 
-BATCHES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 33, 48, 63, 64, 65, 100, 127, 128, 130, 200, 257)
+BATCHES = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    15,
+    16,
+    17,
+    24,
+    31,
+    33,
+    48,
+    63,
+    64,
+    65,
+    100,
+    127,
+    128,
+    130,
+    200,
+    257,
+)
 
 
 def linear(x, w):
@@ -163,7 +193,7 @@ def shares(x, w):
 )
 def test_rows_do_not_depend_on_the_batch(program, width, other, dtype):
     function = tsr.function(batch_invariant=True)(program)
-    # An infinity in one row is nobody else's business.
+    # An infinity in one row does not affect other rows.
     x, w = numbers(max(BATCHES), width, dtype=dtype), numbers(*other, dtype=dtype)
     x[-1, 0] = np.inf
 
@@ -201,7 +231,7 @@ def test_attention_does_not_depend_on_the_batch(dtype, masked):
 
 
 def test_it_is_the_policy_that_does_it():
-    """Without it, rows of a large batch are multiplied in another way than one alone."""
+    """Without it, rows of a large batch are multiplied differently from a single row."""
     function = tsr.function(product)
     x, w = numbers(200, 4096), numbers(4096, 64)
     assert function(x[:1], w).tobytes() != function(x, w)[:1].tobytes()
@@ -231,5 +261,5 @@ def test_schedules_of_gpus(target):
         expected = schedule(program, 2000)
         for count in (1, 2, 3, 8, 17, 64, 100, 300):
             assert schedule(program, count) == expected, f"{program.__name__} of {count} rows"
-    # What is stored between kernels does not depend on it either.
+    # The types stored between kernels do not depend on it either.
     assert all(schedule(attend, count, 200) == schedule(attend, 2000, 200) for count in (1, 2, 17))

@@ -1,4 +1,4 @@
-"""fp8_e4m3 and fp8_e5m2: every value, every rounding, and what may be computed with them."""
+"""fp8_e4m3 and fp8_e5m2: every value, every rounding, and computations with them."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def normal(name, *shape, seed=0):
 
 
 def same(got, expected):
-    """Equal bit for bit, and nan where nan is expected."""
+    """Equal bit for bit, and NaN where NaN is expected."""
     assert got.dtype == expected.dtype
     nan = np.isnan(expected.astype(np.float64))
     np.testing.assert_array_equal(np.isnan(got.astype(np.float64)), nan)
@@ -39,7 +39,8 @@ def test_every_value_widens(name, wide):
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @each
 def test_every_half_rounds(name):
-    """Ties go to even; what is too large is nan in e4m3 and infinite in e5m2, as in PyTorch."""
+    """Ties go to even; numbers that are too large become NaN in e4m3 and infinite in e5m2, as in
+    PyTorch."""
     f = define(f"def f(x):\n    return x.to(tsr.{name})\n")
     halves = np.arange(65536, dtype=np.uint16).view(np.float16)
     for x in (halves, halves.astype(np.float32), halves.astype(np.float64)):
@@ -49,7 +50,7 @@ def test_every_half_rounds(name):
 
 @each
 def test_rounds_once(name):
-    """Numbers next to a tie decide by digits that fp32 does not hold."""
+    """Numbers next to a tie are decided by digits that fp32 does not hold."""
     f = define(f"def f(x):\n    return x.to(tsr.{name})\n")
     values = all_values(name).astype(np.float64)
     values = np.unique(values[np.isfinite(values)])
@@ -62,8 +63,12 @@ def test_rounds_once(name):
 @each
 def test_integers_and_bools(name):
     f = define(f"def f(x):\n    return x.to(tsr.{name})\n")
-    for x in (np.arange(-448, 449, dtype=np.int32), np.arange(-128, 128, dtype=np.int8), np.array([True, False]),
-              np.arange(-448, 449, dtype=np.int64)):
+    for x in (
+        np.arange(-448, 449, dtype=np.int32),
+        np.arange(-128, 128, dtype=np.int8),
+        np.array([True, False]),
+        np.arange(-448, 449, dtype=np.int64),
+    ):
         same(f(x), x.astype(np.float32).astype(TYPES[name]))
     back = define("def f(x):\n    return x.to(int32), x != 0, tsr.isnan(x)\n")
     finite = all_values(name)[np.isfinite(all_values(name).astype(np.float32))]
@@ -74,13 +79,29 @@ def test_integers_and_bools(name):
 
 
 @each
-@pytest.mark.parametrize("text", ["x + y", "x * y - 0.3", "tsr.gelu(x) / (abs(y) + 1.0)", "tsr.where(x > y, x, y)",
-                                  "tsr.softmax(x, dim=-1)", "tsr.layer_norm(x, (x.shape[-1],))", "x.sum(dim=0)",
-                                  "tsr.amax(x, dim=-1)", "x.T", "x[::2, 1:]", "tsr.concat([x, y], dim=1)", "x @ y.T",
-                                  "tsr.softmax((x @ y.T).to(fp32) * 0.02, dim=-1) @ x.to(fp32)", "tsr.logsumexp(x, dim=1)", "tsr.maximum(x, 0.3)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x + y",
+        "x * y - 0.3",
+        "tsr.gelu(x) / (abs(y) + 1.0)",
+        "tsr.where(x > y, x, y)",
+        "tsr.softmax(x, dim=-1)",
+        "tsr.layer_norm(x, (x.shape[-1],))",
+        "x.sum(dim=0)",
+        "tsr.amax(x, dim=-1)",
+        "x.T",
+        "x[::2, 1:]",
+        "tsr.concat([x, y], dim=1)",
+        "x @ y.T",
+        "tsr.softmax((x @ y.T).to(fp32) * 0.02, dim=-1) @ x.to(fp32)",
+        "tsr.logsumexp(x, dim=1)",
+        "tsr.maximum(x, 0.3)",
+    ],
+)
 def test_operations(name, text):
     f = define(f"def f(x, y):\n    return {text}\n")
-    check(f, normal(name, 37, 37), normal(name, 37, 37, seed=1), least=0.3)
+    check(f, normal(name, 37, 37), normal(name, 37, 37, seed=1))
 
 
 @each
@@ -92,16 +113,28 @@ def test_products(name, shape):
 
 
 def test_promotion():
-    f = define("def f(a, b, h, w, i):\n    return a + a, a + b, a + h, b + w, a + i, a * 2, a + 1.5, h * b\n")
+    f = define(
+        "def f(a, b, h, w, i):\n    return a + a, a + b, a + h, b + w, a + i, a * 2, a + 1.5, h * b\n"
+    )
     a, b = normal("fp8_e4m3", 9), normal("fp8_e5m2", 9)
     results = f(a, b, np.ones(9, np.float16), np.ones(9, np.float32), np.ones(9, np.int64))
     names = [r.dtype.name for r in results]
-    assert names == ["float8_e4m3fn", "float32", "float16", "float32", "float8_e4m3fn", "float8_e4m3fn",
-                     "float8_e4m3fn", "float16"]
+    assert names == [
+        "float8_e4m3fn",
+        "float32",
+        "float16",
+        "float32",
+        "float8_e4m3fn",
+        "float8_e4m3fn",
+        "float8_e4m3fn",
+        "float16",
+    ]
 
 
 def test_annotations_and_results():
-    f = define("def f(x: Tensor['N', fp8_e4m3]) -> Tensor['N', fp8_e5m2]:\n    return x.to(fp8_e5m2)\n")
+    f = define(
+        "def f(x: Tensor['N', fp8_e4m3]) -> Tensor['N', fp8_e5m2]:\n    return x.to(fp8_e5m2)\n"
+    )
     x = all_values("fp8_e4m3")
     out = np.zeros(256, TYPES["fp8_e5m2"])
     assert f(x, out=out) is out
@@ -116,4 +149,8 @@ def test_torch():
     x = torch.arange(65536, dtype=torch.int32).to(torch.int16).view(torch.float16).float()
     for result, dtype in zip(f(x), (torch.float8_e4m3fn, torch.float8_e5m2)):
         assert result.dtype == dtype
-        assert torch.equal(result.float().nan_to_num(-7.0), x.to(dtype).float().nan_to_num(-7.0))
+        # Past the largest number of e4m3, releases of PyTorch differ: NaN, as here, or that number.
+        told = (x.abs() <= 464) | x.isnan() if dtype == torch.float8_e4m3fn else slice(None)
+        ours, theirs = result.float()[told], x.to(dtype).float()[told]
+        assert ours.numel() > 50000
+        assert torch.equal(ours.nan_to_num(-7.0), theirs.nan_to_num(-7.0))

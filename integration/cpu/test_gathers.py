@@ -1,4 +1,4 @@
-"""Reads and writes at places that tensors hold: gather, take, index_select, embedding, x[i], scatter_add."""
+"""Indexing by tensors: gather, take, index_select, embedding, x[i], scatter_add."""
 
 import re
 
@@ -8,21 +8,53 @@ import tessera as tsr
 from harness import DTYPES, INTEGERS, LAYOUTS, check, define, has_bf16, random
 
 
-def indices(shape, size: int, dtype: str = "int64", layout: str = "dense", low: int = 0, seed: int = 1):
-    """Random places in a dimension, some of them several times, out of order."""
+def indices(
+    shape, size: int, dtype: str = "int64", layout: str = "dense", low: int = 0, seed: int = 1
+):
+    """Random indices into a dimension, some repeated, out of order."""
     return random(shape, dtype, layout, low=low, high=size, seed=seed)
 
 
 FORMS = [
-    ("tsr.embedding(i, x)", (7,)), ("tsr.embedding(x, i)", (7,)), ("tsr.embedding(i, x)", (3, 5)), ("tsr.embedding(i, x)", ()),
-    ("tsr.index_select(x, 0, i)", (7,)), ("tsr.index_select(x, -1, i)", (4,)), ("x.index_select(0, i)", ()),
-    ("tsr.take(x, i)", (5,)), ("x.take(i)", (2, 3)), ("tsr.take(x, i, dim=1)", (2, 3)), ("tsr.take(x, i, axis=0)", (1,)),
-    ("x[i]", (7,)), ("x[i]", (2, 3)), ("x[i]", ()), ("x[:, i]", (4,)), ("x[..., i]", (2, 2)), ("x[i, :2]", (3,)),
-    ("x[i, 1]", (3,)), ("x[1, i]", (3,)), ("x[i, i]", (5,)), ("x[i[:, None], i[None]]", (5,)), ("x[None, i]", (3,)),
-    ("x[i, None]", (3,)), ("x[::2][i]", (4,)), ("x[:, ::-1][:, i]", (4,)), ("x.mT[i]", (4,)), ("(x * 2.0)[i]", (6,)),
-    ("x[i][i]", (5,)), ("x.reshape(-1)[i]", (6,)), ("x[i] + x[:1]", (5,)), ("x.sum(dim=1)[i]", (5,)),
-    ("x.softmax(dim=0)[i]", (5,)), ("x[x.argmax(dim=0)]", (2,)), ("x[:, [2, 0, -1]]", (1,)), ("x[i, [1]]", (4,)),
-    ("tsr.iota((x.shape[0],), dim=0)[i]", (5,)), ("x[i].to(fp64)", (9,)), ("x[i] @ x.mT", (9,)), ("x[i].sum(dim=0)", (9,)),
+    ("tsr.embedding(i, x)", (7,)),
+    ("tsr.embedding(x, i)", (7,)),
+    ("tsr.embedding(i, x)", (3, 5)),
+    ("tsr.embedding(i, x)", ()),
+    ("tsr.index_select(x, 0, i)", (7,)),
+    ("tsr.index_select(x, -1, i)", (4,)),
+    ("x.index_select(0, i)", ()),
+    ("tsr.take(x, i)", (5,)),
+    ("x.take(i)", (2, 3)),
+    ("tsr.take(x, i, dim=1)", (2, 3)),
+    ("tsr.take(x, i, axis=0)", (1,)),
+    ("x[i]", (7,)),
+    ("x[i]", (2, 3)),
+    ("x[i]", ()),
+    ("x[:, i]", (4,)),
+    ("x[..., i]", (2, 2)),
+    ("x[i, :2]", (3,)),
+    ("x[i, 1]", (3,)),
+    ("x[1, i]", (3,)),
+    ("x[i, i]", (5,)),
+    ("x[i[:, None], i[None]]", (5,)),
+    ("x[None, i]", (3,)),
+    ("x[i, None]", (3,)),
+    ("x[::2][i]", (4,)),
+    ("x[:, ::-1][:, i]", (4,)),
+    ("x.mT[i]", (4,)),
+    ("(x * 2.0)[i]", (6,)),
+    ("x[i][i]", (5,)),
+    ("x.reshape(-1)[i]", (6,)),
+    ("x[i] + x[:1]", (5,)),
+    ("x.sum(dim=1)[i]", (5,)),
+    ("x.softmax(dim=0)[i]", (5,)),
+    ("x[x.argmax(dim=0)]", (2,)),
+    ("x[:, [2, 0, -1]]", (1,)),
+    ("x[i, [1]]", (4,)),
+    ("tsr.iota((x.shape[0],), dim=0)[i]", (5,)),
+    ("x[i].to(fp64)", (9,)),
+    ("x[i] @ x.mT", (9,)),
+    ("x[i].sum(dim=0)", (9,)),
     ("tsr.softmax(x[i], dim=-1)", (9,)),
 ]
 
@@ -46,34 +78,54 @@ def test_gather(dim):
 def test_types(dtype):
     if dtype == "bf16" and not has_bf16():
         pytest.skip("NumPy has no bf16 without ml_dtypes")
-    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 1, j), x[i, i], tsr.scatter_add(x, 0, j, x)\n")
+    f = define(
+        "def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 1, j), x[i, i], tsr.scatter_add(x, 0, j, x)\n"
+    )
     check(f, random((13, 37), dtype), indices((11,), 13), indices((13, 37), 13))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_index_types(dtype):
-    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 0, j), tsr.take(x, j), tsr.scatter_add(x, 1, j, x)\n")
+    f = define(
+        "def f(x, i, j):\n    return tsr.embedding(i, x), tsr.gather(x, 0, j), tsr.take(x, j), tsr.scatter_add(x, 1, j, x)\n"
+    )
     check(f, random((19, 40)), indices((23,), 19, dtype), indices((19, 40), 19, dtype))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout):
-    f = define("def f(x, i, j):\n    return tsr.embedding(i, x), x[:, i], tsr.gather(x, 1, j), tsr.take(x, j), x[i, i]\n")
-    check(f, random((13, 33), "fp32", layout), indices((7, 5), 13, "int64", layout), indices((13, 33), 33, "int32", layout))
+    f = define(
+        "def f(x, i, j):\n    return tsr.embedding(i, x), x[:, i], tsr.gather(x, 1, j), tsr.take(x, j), x[i, i]\n"
+    )
+    check(
+        f,
+        random((13, 33), "fp32", layout),
+        indices((7, 5), 13, "int64", layout),
+        indices((13, 33), 33, "int32", layout),
+    )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 16, 17, 255, 1000])
 def test_sizes(size):
-    f = define('def f(x: Tensor["V", "D"], i: Tensor["N"]):\n    return tsr.embedding(i, x), x[:, i % D], tsr.take(x, i)\n')
+    f = define(
+        'def f(x: Tensor["V", "D"], i: Tensor["N"]):\n    return tsr.embedding(i, x), x[:, i % D], tsr.take(x, i)\n'
+    )
     for count in [1, 2, 5, 31, 300]:
         check(f, random((5, size)), indices((count,), 5))
 
 
 def test_empty():
-    f = define("def f(x, i):\n    return tsr.embedding(i, x), x[:, i], tsr.take(x, i), tsr.index_select(x, 0, i)\n")
+    f = define(
+        "def f(x, i):\n    return tsr.embedding(i, x), x[:, i], tsr.take(x, i), tsr.index_select(x, 0, i)\n"
+    )
     check(f, random((4, 3)), indices((0,), 3))
     check(define("def f(x, i):\n    return x[i]\n"), random((4, 0)), indices((3,), 4))
-    check(define("def f(x, i, s):\n    return tsr.scatter_add(x, 0, i, s)\n"), random((4,)), indices((0,), 4), random((0,)))
+    check(
+        define("def f(x, i, s):\n    return tsr.scatter_add(x, 0, i, s)\n"),
+        random((4,)),
+        indices((0,), 4),
+        random((0,)),
+    )
 
 
 @pytest.mark.parametrize("text", ["x[i]", "x[:, i]", "tsr.take(x, i)", "x[i, i]"])
@@ -89,15 +141,60 @@ OUTSIDE = [
     ("x[:, i]", "index {} is out of range for dimension 1 of size 7", 7, True),
     ("x[i, 1]", "index {} is out of range for dimension 0 of size 5", 5, True),
     ("tsr.take(x, i)", "index {} of 'take' is out of range for dimension 0 of size 35", 35, True),
-    ("tsr.take(x, i, dim=1)", "index {} of 'take' is out of range for dimension 1 of size 7", 7, True),
-    ("tsr.gather(x, 0, i[:, None])", "index {} of 'gather' is out of range for dimension 0 of size 5", 5, False),
-    ("tsr.index_select(x, 1, i)", "index {} of 'index_select' is out of range for dimension 1 of size 7", 7, False),
-    ("tsr.embedding(i, x)", "index {} of 'embedding' is out of range for dimension 0 of size 5", 5, False),
-    ("tsr.embedding(i, x).sum(dim=0)", "index {} of 'embedding' is out of range for dimension 0 of size 5", 5, False),
-    ("tsr.softmax(x[i], dim=-1) @ x.mT", "index {} is out of range for dimension 0 of size 5", 5, True),
-    ("tsr.scatter_add(x, 0, i[:, None], x)", "index {} of 'scatter_add' is out of range for dimension 0 of size 5", 5, False),
-    ("tsr.one_hot(i, 6) + x[0, 0]", "class {} of 'one_hot' is out of range for 6 classes", 6, False),
-    ("tsr.cross_entropy(x[:3], i)", "class {} of 'cross_entropy' is out of range for 7 classes", 7, False),
+    (
+        "tsr.take(x, i, dim=1)",
+        "index {} of 'take' is out of range for dimension 1 of size 7",
+        7,
+        True,
+    ),
+    (
+        "tsr.gather(x, 0, i[:, None])",
+        "index {} of 'gather' is out of range for dimension 0 of size 5",
+        5,
+        False,
+    ),
+    (
+        "tsr.index_select(x, 1, i)",
+        "index {} of 'index_select' is out of range for dimension 1 of size 7",
+        7,
+        False,
+    ),
+    (
+        "tsr.embedding(i, x)",
+        "index {} of 'embedding' is out of range for dimension 0 of size 5",
+        5,
+        False,
+    ),
+    (
+        "tsr.embedding(i, x).sum(dim=0)",
+        "index {} of 'embedding' is out of range for dimension 0 of size 5",
+        5,
+        False,
+    ),
+    (
+        "tsr.softmax(x[i], dim=-1) @ x.mT",
+        "index {} is out of range for dimension 0 of size 5",
+        5,
+        True,
+    ),
+    (
+        "tsr.scatter_add(x, 0, i[:, None], x)",
+        "index {} of 'scatter_add' is out of range for dimension 0 of size 5",
+        5,
+        False,
+    ),
+    (
+        "tsr.one_hot(i, 6) + x[0, 0]",
+        "class {} of 'one_hot' is out of range for 6 classes",
+        6,
+        False,
+    ),
+    (
+        "tsr.cross_entropy(x[:3], i)",
+        "class {} of 'cross_entropy' is out of range for 7 classes",
+        7,
+        False,
+    ),
 ]
 
 
@@ -125,7 +222,7 @@ def test_outside(text, message, size, wraps):
 
 
 def test_far_outside():
-    """In a long tensor the first block that has one outside is the one to tell, on all threads."""
+    """In a long tensor the first block with an index out of range is reported, on all threads."""
     f = define("def f(x, i):\n    return tsr.embedding(i, x)\n")
     x, i = random((50, 64)), indices((20000,), 50)
     i[[7001, 7002, 19999]] = [2**62, 77, -3]
@@ -137,8 +234,12 @@ def test_far_outside():
 
 
 def test_known_inside():
-    """What is an index by what it is need not be checked."""
-    for text in ("x[x.argmax(dim=0)]", "x[tsr.iota((x.shape[0],), dim=0)]", "tsr.gather(x, 1, x.max(dim=1).indices[:, None])"):
+    """Values that are indices by construction need no check."""
+    for text in (
+        "x[x.argmax(dim=0)]",
+        "x[tsr.iota((x.shape[0],), dim=0)]",
+        "tsr.gather(x, 1, x.max(dim=1).indices[:, None])",
+    ):
         f = define(f"def f(x):\n    return {text}\n")
         check(f, random((5, 7)))
         assert "check" not in f.inspect_ir("graph", random((5, 7)))
@@ -146,14 +247,34 @@ def test_known_inside():
 
 def test_like_numpy():
     x, i, j = random((5, 6, 7)), indices((4, 3), 5), indices((3,), 5, seed=2)
-    cases = ["x[i]", "x[:, i]", "x[..., i]", "x[i, j]", "x[i, :, j]", "x[:, i, j]", "x[i, None, j]", "x[i, 1:, j]",
-             "x[i[:, :1], j]", "x[i, j, j]", "x[-1, i]", "x[None, i, j]"]
+    cases = [
+        "x[i]",
+        "x[:, i]",
+        "x[..., i]",
+        "x[i, j]",
+        "x[i, :, j]",
+        "x[:, i, j]",
+        "x[i, None, j]",
+        "x[i, 1:, j]",
+        "x[i[:, :1], j]",
+        "x[i, j, j]",
+        "x[-1, i]",
+        "x[None, i, j]",
+    ]
     for text in cases:
-        np.testing.assert_array_equal(define(f"def f(x, i, j):\n    return {text}\n")(x, i, j), eval(text))
+        np.testing.assert_array_equal(
+            define(f"def f(x, i, j):\n    return {text}\n")(x, i, j), eval(text)
+        )
 
 
-SCATTERS = [(0, (7,), (5,), (5,)), (0, (4, 6), (9, 6), (9, 6)), (1, (4, 6), (4, 11), (4, 11)),
-            (1, (5, 3, 4), (5, 8, 4), (5, 8, 4)), (0, (4, 6), (3, 5), (9, 8)), (-1, (3, 70), (3, 300), (3, 300))]
+SCATTERS = [
+    (0, (7,), (5,), (5,)),
+    (0, (4, 6), (9, 6), (9, 6)),
+    (1, (4, 6), (4, 11), (4, 11)),
+    (1, (5, 3, 4), (5, 8, 4), (5, 8, 4)),
+    (0, (4, 6), (3, 5), (9, 8)),
+    (-1, (3, 70), (3, 300), (3, 300)),
+]
 
 
 @pytest.mark.parametrize("dim,size,shape,sources", SCATTERS)
@@ -170,8 +291,10 @@ def test_scatter_add(dim, size, shape, sources):
 
 
 def test_fused():
-    """A gather is a load like any other: what surrounds it is in the same kernel."""
-    f = define("def f(x, i, g):\n    y = x[i]\n    return y * tsr.rsqrt((y * y).mean(dim=-1, keepdim=True) + 1e-5) * g\n")
+    """A gather is fused like any other load."""
+    f = define(
+        "def f(x, i, g):\n    y = x[i]\n    return y * tsr.rsqrt((y * y).mean(dim=-1, keepdim=True) + 1e-5) * g\n"
+    )
     args = random((50, 96)), indices((20,), 50), random((96,))
     check(f, *args)
     assert str(f.inspect_ir("sched", *args)).count("sched.kernel") == 1
@@ -184,8 +307,11 @@ def test_fused():
 
 
 def test_loss():
-    """The statistics of a row and one of its elements: the row is read once and nothing is stored."""
-    f = define("def f(x, y):\n    return -tsr.gather(tsr.log_softmax(x, dim=-1), -1, y[:, None]).squeeze(-1)\n")
+    """The statistics of a row and one of its elements: the row is read once and nothing is
+    stored."""
+    f = define(
+        "def f(x, y):\n    return -tsr.gather(tsr.log_softmax(x, dim=-1), -1, y[:, None]).squeeze(-1)\n"
+    )
     for shape in [(3, 7), (64, 1000), (5, 4099)]:
         check(f, random(shape), indices(shape[:1], shape[1]))
     args = random((64, 1000)), indices((64,), 1000)

@@ -1,4 +1,5 @@
-"""Contractions: shapes, batches, transposed operands, vectors, types, layouts, prologues, epilogues."""
+"""Contractions: shapes, batches, transposed operands, vectors, types, layouts, prologues,
+epilogues."""
 
 import numpy as np
 import pytest
@@ -16,7 +17,17 @@ def matmul():
     return define("def f(x, y):\n    return x @ y\n")
 
 
-SIZES = [(1, 1, 1), (1, 7, 1), (2, 3, 5), (13, 1, 17), (17, 31, 13), (64, 64, 64), (65, 33, 129), (100, 257, 3), (1, 300, 77)]
+SIZES = [
+    (1, 1, 1),
+    (1, 7, 1),
+    (2, 3, 5),
+    (13, 1, 17),
+    (17, 31, 13),
+    (64, 64, 64),
+    (65, 33, 129),
+    (100, 257, 3),
+    (1, 300, 77),
+]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -31,23 +42,36 @@ def test_empty(matmul, m, k, n):
     check(matmul, random((m, k)), random((k, n)))
 
 
-@pytest.mark.parametrize("left,right", [
-    ((5, 3, 4), (5, 4, 2)), ((5, 3, 4), (4, 2)), ((3, 4), (5, 4, 2)), ((2, 1, 3, 4), (1, 5, 4, 2)),
-    ((2, 5, 3, 4), (5, 4, 2)), ((7,), (7,)), ((3, 7), (7,)), ((7,), (7, 5)), ((2, 3, 7), (7,)), ((7,), (2, 7, 5)),
-])
+@pytest.mark.parametrize(
+    "left,right",
+    [
+        ((5, 3, 4), (5, 4, 2)),
+        ((5, 3, 4), (4, 2)),
+        ((3, 4), (5, 4, 2)),
+        ((2, 1, 3, 4), (1, 5, 4, 2)),
+        ((2, 5, 3, 4), (5, 4, 2)),
+        ((7,), (7,)),
+        ((3, 7), (7,)),
+        ((7,), (7, 5)),
+        ((2, 3, 7), (7,)),
+        ((7,), (2, 7, 5)),
+    ],
+)
 def test_batches_and_vectors(matmul, left, right):
     check(matmul, random(left), random(right, seed=1))
 
 
 @pytest.mark.parametrize("batch", [(2, 3), (4, 70), (3, 2, 33), (7, 1), (2, 0)])
 def test_batches_by_one_matrix(batch):
-    """Rows of all batches are one dimension, unless something tells them apart."""
+    """Rows of all batches are one dimension, unless something distinguishes them."""
     matrix, x = random((20, 50), seed=1), random((*batch, 20))
     f = define("def f(x, w, r):\n    return tsr.gelu(tsr.rms_norm(x, (20,)) @ w) + r\n")
     check(f, x, matrix, random((*batch, 50), seed=2))
     check(f, x, matrix, random((batch[-1], 50), seed=2))
     check(f, x, matrix, random((50,), seed=2))
-    g = define("def f(x, w):\n    y = x @ w\n    return y.reshape(-1, 5), tsr.softmax(y, dim=-2), y.sum(dim=-1)\n")
+    g = define(
+        "def f(x, w):\n    y = x @ w\n    return y.reshape(-1, 5), tsr.softmax(y, dim=-2), y.sum(dim=-1)\n"
+    )
     check(g, x, matrix)
     check(g, random((*batch, 40))[..., ::2], matrix)
 
@@ -61,7 +85,9 @@ def test_layouts(matmul, dtype, layout):
     check(matmul, random((2, 37, 19), dtype, layout), random((2, 19, 23), dtype, layout, seed=1))
 
 
-@pytest.mark.parametrize("text", ["x.transpose(-2, -1) @ y", "tsr.matmul(x.T, y)", "(y.T @ x).T", "x.mT @ y"])
+@pytest.mark.parametrize(
+    "text", ["x.transpose(-2, -1) @ y", "tsr.matmul(x.T, y)", "(y.T @ x).T", "x.mT @ y"]
+)
 def test_transposed(text):
     f = define(f"def f(x, y):\n    return {text}\n")
     check(f, random((19, 37)), random((19, 23), seed=1))
@@ -87,16 +113,25 @@ def test_same_operand_twice():
 
 
 def test_row_statistics_of_a_product():
-    f = define("def f(x, w):\n    y = x @ w\n    return tsr.softmax(y, dim=-1), tsr.logsumexp(y, dim=-1), y.amax(dim=0)\n")
+    f = define(
+        "def f(x, w):\n    y = x @ w\n    return tsr.softmax(y, dim=-1), tsr.logsumexp(y, dim=-1), y.amax(dim=0)\n"
+    )
     for m, k, n in [(3, 5, 7), (65, 17, 130)]:
         check(f, random((m, k)), random((k, n), seed=1))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_strips(matmul, dtype):
-    """Right-hand sides of several strips, which end anywhere; an odd number in one of them."""
+    """Right-hand sides of several strips with partial ends; an unsplittable number in one of
+    them."""
     skip_without_bf16(dtype)
-    for m, k, n in [(64, 64, 256), (64, 100, 257), (80, 300, 600), (150, 33, 290), (128, 256, 1100)]:
+    for m, k, n in [
+        (64, 64, 256),
+        (64, 100, 257),
+        (80, 300, 600),
+        (150, 33, 290),
+        (128, 256, 1100),
+    ]:
         x, y = random((m, k), dtype), random((k, n), dtype, seed=1)
         check(matmul, x, y)
         y[k // 2, n - 20] = np.inf
@@ -114,7 +149,7 @@ def test_products_of_one_left_side():
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_infinities_and_nans(matmul, dtype):
-    """Numbers that a unit for narrow products cannot take apart: each meets zeros and exact values."""
+    """Numbers that AMX cannot split: each is multiplied by zeros and exact values."""
     skip_without_bf16(dtype)
     x, y = random((70, 66), dtype), random((66, 90), dtype, seed=1)
     x[3, 5], x[4, 6], x[50, 60] = np.inf, -np.inf, np.nan
@@ -138,11 +173,21 @@ PAIRS = {
 
 @pytest.mark.parametrize("form", PAIRS)
 def test_pairs_of_rows_and_columns(form):
-    """Products of bf16 are packed by two rows and columns and four steps, which end anywhere."""
+    """BFMMLA operands are packed by two rows and columns and four elements of K, with partial
+    ends."""
     skip_without_bf16("bf16")
     f = define(f"def f(x, y):\n    return {PAIRS[form]}\n")
-    sizes = [(5, 4, 4), (7, 3, 5), (8, 5, 8), (9, 64, 12), (64, 129, 17), (127, 131, 67), (130, 1, 129), (1, 200, 64),
-             (300, 520, 140)]
+    sizes = [
+        (5, 4, 4),
+        (7, 3, 5),
+        (8, 5, 8),
+        (9, 64, 12),
+        (64, 129, 17),
+        (127, 131, 67),
+        (130, 1, 129),
+        (1, 200, 64),
+        (300, 520, 140),
+    ]
     for m, k, n in sizes:
         x, y = random((m, k), "bf16"), random((k, n), "bf16", seed=1)
         x = np.ascontiguousarray(x.T) if form == "left columns" else x
@@ -152,17 +197,24 @@ def test_pairs_of_rows_and_columns(form):
 
 def test_pairs_in_batches(matmul):
     skip_without_bf16("bf16")
-    for left, right in [((3, 13, 31), (3, 31, 22)), ((2, 70, 64), (64, 96)), ((70, 64), (5, 64, 9))]:
+    for left, right in [
+        ((3, 13, 31), (3, 31, 22)),
+        ((2, 70, 64), (64, 96)),
+        ((70, 64), (5, 64, 9)),
+    ]:
         check(matmul, random(left, "bf16"), random(right, "bf16", seed=1))
         check(matmul, random(left, "bf16", "permuted"), random(right, "bf16", "permuted", seed=1))
 
 
 def test_pairs_and_memory_beyond():
-    """What lies behind the edges of the operands is nan: it meets no zero."""
+    """The elements past the edges of the operands are NaN: they must not be multiplied by zeros."""
     skip_without_bf16("bf16")
     f = define("def f(x, y):\n    return x @ y\n")
     for m, k, n in [(9, 3, 5), (17, 61, 33), (70, 130, 71)]:
-        x, y = (np.full((2 * s, 2 * t), np.nan).astype(random((1,), "bf16").dtype) for s, t in [(m, k), (k, n)])
+        x, y = (
+            np.full((2 * s, 2 * t), np.nan).astype(random((1,), "bf16").dtype)
+            for s, t in [(m, k), (k, n)]
+        )
         x[:m, :k], y[:k, :n] = random((m, k), "bf16"), random((k, n), "bf16", seed=1)
         check(f, x[:m, :k], y[:k, :n], least=1)
 
@@ -175,10 +227,19 @@ def test_magnitudes(matmul, scale):
 
 
 def test_magnitudes_of_bf16(matmul):
-    """Factors, products or sums are subnormal: units for bf16 may take them for zeros, but nothing larger."""
+    """Factors, products or sums are subnormal: bf16 instructions may flush them to zero, but
+    nothing larger."""
     skip_without_bf16("bf16")
     dtype = random((1,), "bf16").dtype
-    for left, right in [(-70, -70), (-62, -62), (-60, -56), (-130, 20), (4, -128), (-55, -55), (60, 60)]:
+    for left, right in [
+        (-70, -70),
+        (-62, -62),
+        (-60, -56),
+        (-130, 20),
+        (4, -128),
+        (-55, -55),
+        (60, 60),
+    ]:
         x, y = random((64, 96), "fp64") * 2.0**left, random((96, 64), "fp64", seed=1) * 2.0**right
         check(matmul, x.astype(dtype), y.astype(dtype))
 
@@ -194,13 +255,15 @@ def test_integers(matmul, dtype):
 
 @pytest.mark.parametrize("policy", ["tf32", "bf16", "fp32"])
 def test_policies(policy):
-    """The bound is what the policy allows, on machines that make use of it."""
+    """The bound is the one that the policy allows, on targets that use it."""
     f = define("def f(x, y):\n    return x @ y, tsr.gelu(x @ y) @ y.T\n")
     f = tsr.function(f.__wrapped__, numerics=tsr.numerics(matmul=policy))
     check(f, random((70, 66)), random((66, 90), seed=1))
 
 
-@pytest.mark.parametrize("pair", ["bf16 fp32", "fp16 fp32", "fp32 fp64", "bf16 fp16", "int8 uint8", "int8 fp16"])
+@pytest.mark.parametrize(
+    "pair", ["bf16 fp32", "fp16 fp32", "fp32 fp64", "bf16 fp16", "int8 uint8", "int8 fp16"]
+)
 def test_two_types(matmul, pair):
     x, y = pair.split()
     skip_without_bf16(x)

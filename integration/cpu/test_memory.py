@@ -1,4 +1,5 @@
-"""Attention over a long sequence does not store its scores; results that no cache holds are whole."""
+"""Attention over a long sequence does not store its scores; results larger than all caches are
+complete."""
 
 import subprocess
 import sys
@@ -43,19 +44,21 @@ def test_long_attention_stays_small():
 @pytest.mark.parametrize("columns", [1024, 1003])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_large_results_wherever_they_begin(first, columns, dtype):
-    """Stores past the caches want whole cache lines; other places are written in the usual way."""
-    f = define("def f(x, w):\n    m = x.mean(-1, keepdim=True)\n    return (x - m) * w + (x * x).sum(-1, keepdim=True)\n")
+    """Non-temporal stores need whole cache lines; other parts use regular stores."""
+    f = define(
+        "def f(x, w):\n    m = x.mean(-1, keepdim=True)\n    return (x - m) * w + (x * x).sum(-1, keepdim=True)\n"
+    )
     rows = 20 * 1024 * 1024 // (columns * np.dtype(dtype).itemsize)
     rng = np.random.default_rng(columns + first)
     x = rng.standard_normal((rows, columns), dtype=np.float32).astype(dtype)
     w = rng.standard_normal(columns, dtype=np.float32).astype(dtype)
     memory = np.full(64 + rows * columns, np.nan, dtype)
     begin = -memory.ctypes.data % 64 // memory.itemsize + first
-    out = memory[begin:begin + rows * columns].reshape(rows, columns)
+    out = memory[begin : begin + rows * columns].reshape(rows, columns)
     f(x, w, out=out)
     wide = x.astype("f8")
     expected = (wide - wide.mean(-1, keepdims=True)) * w + (wide * wide).sum(-1, keepdims=True)
     error = np.abs(out - expected) / np.abs(expected).max()
-    # The result is rounded once, a sum of fp32 in whatever order once for each of its terms.
+    # The result is rounded once, a sum of fp32 in any order once for each of its terms.
     assert error.max() < np.finfo(dtype).eps + columns * np.finfo(np.float32).eps / 2
-    assert np.isnan(memory[:begin]).all() and np.isnan(memory[begin + rows * columns:]).all()
+    assert np.isnan(memory[:begin]).all() and np.isnan(memory[begin + rows * columns :]).all()

@@ -1,4 +1,5 @@
-"""Quick forms of elementary functions: programs of one 16-bit type, all 65,536 numbers of it, against float64."""
+"""Fast forms of elementary functions: programs of one 16-bit type, all of its 65,536 numbers,
+against float64."""
 
 import math
 import os
@@ -10,7 +11,7 @@ from harness import check, define, numpy_dtype, random
 
 pytest.importorskip("ml_dtypes")
 
-# What a quick form may lose before the rounding to the type, relative to the result (CpuBackend.cpp).
+# The error of a fast form before the rounding to the type, relative to the result (CpuBackend.cpp).
 QUICK = 2.0**-13
 # Below it quotients by 1 + exp(-x) are zero: the exponential is infinite.
 TINY = 2.0**-120
@@ -22,7 +23,9 @@ erf = np.vectorize(math.erf, otypes=[float])
 
 
 def logistic(x):
-    return np.where(x > 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x))))
+    return np.where(
+        x > 0, 1 / (1 + np.exp(-np.abs(x))), np.exp(-np.abs(x)) / (1 + np.exp(-np.abs(x)))
+    )
 
 
 def gelu_tanh(x):
@@ -59,7 +62,7 @@ def every_number(dtype: str) -> np.ndarray:
 
 
 def error_in_units(found, exact, dtype, scale):
-    """Units of the last place of `scale`; an overflow of the type is where its rounding says."""
+    """Units in the last place of `scale`; an overflow of the type is where its rounding says."""
     _, exponent = np.frexp(scale)
     unit = np.maximum(np.ldexp(1.0, exponent - DIGITS[dtype]), LEAST[dtype])
     return np.abs(found - exact) / unit
@@ -79,16 +82,18 @@ def test_every_number(name, dtype):
         exactly = without_quick_forms(x).astype(np.float64)
     found = found.astype(np.float64)
     assert np.array_equal(np.isnan(found), np.isnan(exactly))
-    # Zeros have the sign of the result, but where the exact form loses it too: gelu(-0), x - x far on the left.
+    # Zeros have the sign of the result, except where the exact form loses it too: gelu(-0), x - x
+    # far on the left.
     lost = (exactly == 0) & (np.signbit(exactly) != np.signbit(y))
-    if argument_factor:  # nor has what is nothing beside the argument
+    if argument_factor:  # nor has a result that is negligible compared to the argument
         lost |= np.abs(y) < argument_factor * 2.0**-25 * np.abs(wide)
     zeros = (found == 0) & ~lost
     assert np.array_equal(np.signbit(found[zeros]), np.signbit(y[zeros]))
     finite = np.isfinite(expected) & np.isfinite(found)
     infinite = np.isinf(wide)
     assert np.array_equal(found[infinite], exactly[infinite], equal_nan=True)
-    # Infinite where the exact result is, but for numbers that all but reach the bound of the type.
+    # Infinite where the exact result is, except for numbers that almost reach the largest of the
+    # type.
     beyond = np.isinf(expected) != np.isinf(found)
     with np.errstate(invalid="ignore"):
         limit = float(np.finfo(x.dtype).max) if dtype == "fp16" else 2.0**128
@@ -103,7 +108,8 @@ def test_every_number(name, dtype):
 
 
 def test_who_takes_them():
-    """Programs of one narrow type, unless the policy says otherwise; the policy decides for others."""
+    """Programs of one narrow type, unless the policy says otherwise; the policy decides for
+    others."""
 
     def activation(x):
         return tsr.sqrt(tsr.sigmoid(x) + 1.0)
@@ -114,7 +120,9 @@ def test_who_takes_them():
     target = "x86_64:avx512f,avx512vl,avx512bw,avx512dq,fma,f16c"
 
     def is_quick(function, dtype, target=target, **options):
-        text = tsr.function(**options)(function).inspect_ir("asm", tsr.Tensor[256, 256, dtype], target=target)
+        text = tsr.function(**options)(function).inspect_ir(
+            "asm", tsr.Tensor[256, 256, dtype], target=target
+        )
         quick = "vrcp14ps" in text and "vrsqrt14ps" in text
         assert quick != ("vdivps" in text and "vsqrtps" in text)
         return quick
@@ -134,7 +142,9 @@ def test_who_takes_them_on_aarch64():
         return tsr.sigmoid(x)
 
     def is_quick(dtype, **options):
-        text = tsr.function(**options)(activation).inspect_ir("asm", tsr.Tensor[256, 256, dtype], target="aarch64:neon")
+        text = tsr.function(**options)(activation).inspect_ir(
+            "asm", tsr.Tensor[256, 256, dtype], target="aarch64:neon"
+        )
         quick = "frecpe" in text
         assert quick != ("fdiv" in text)
         return quick
@@ -145,19 +155,25 @@ def test_who_takes_them_on_aarch64():
     def quotient(x):
         return tsr.reciprocal(x)
 
-    assert "fdiv" in tsr.function(quotient).inspect_ir("asm", tsr.Tensor[256, 256, tsr.bf16], target="aarch64:neon")
+    assert "fdiv" in tsr.function(quotient).inspect_ir(
+        "asm", tsr.Tensor[256, 256, tsr.bf16], target="aarch64:neon"
+    )
 
 
 def test_halves_are_added_as_they_are():
-    """Where products of f16 are added in f32: one instruction for what would be two, and no other result."""
+    """f16 products accumulated in f32: one instruction instead of two, with the same result."""
 
     def shifted(x, y):
         return (x.to(tsr.fp32) + y, y - x.to(tsr.fp32), x.to(tsr.fp32) - y, x.to(tsr.fp32))
 
     types = tsr.Tensor[64, 1024, tsr.fp16], tsr.Tensor[64, 1024, tsr.fp32]
-    with_products = tsr.function(shifted).inspect_ir("asm", *types, target="aarch64:neon,fullfp16,fp16fml")
+    with_products = tsr.function(shifted).inspect_ir(
+        "asm", *types, target="aarch64:neon,fullfp16,fp16fml"
+    )
     assert "fmlal" in with_products
-    assert "fmlal" not in tsr.function(shifted).inspect_ir("asm", *types, target="aarch64:neon,fullfp16")
+    assert "fmlal" not in tsr.function(shifted).inspect_ir(
+        "asm", *types, target="aarch64:neon,fullfp16"
+    )
     x = every_number("fp16")
     y = np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
     y[:, ::7] = -0.0
@@ -172,7 +188,7 @@ def test_halves_are_added_as_they_are():
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
 def test_a_number_has_one_result(dtype):
-    """However many lanes are beside it."""
+    """The result does not depend on the number of lanes."""
     f = define("def f(x):\n    return tsr.sqrt(tsr.sigmoid(x) * tsr.exp(x))\n")
     x = np.random.default_rng(0).standard_normal((3, 1000)).astype(numpy_dtype(dtype))
     whole = f(x)
@@ -180,9 +196,16 @@ def test_a_number_has_one_result(dtype):
         assert f(np.ascontiguousarray(x[:, :width])).tobytes() == whole[:, :width].tobytes()
 
 
-@pytest.mark.parametrize("unused", ["x.to(fp32) + 1.0", "x.to(fp16)", "x[tsr.gelu(tsr.full_like(x[0], 3)).to(int8).to(int64) % x.shape[0]]"])
+@pytest.mark.parametrize(
+    "unused",
+    [
+        "x.to(fp32) + 1.0",
+        "x.to(fp16)",
+        "x[tsr.gelu(tsr.full_like(x[0], 3)).to(int8).to(int64) % x.shape[0]]",
+    ],
+)
 def test_the_bound_knows_which_casts_stay(unused):
-    """Casts that go away keep nobody from quick forms, nor the reference from their bound."""
+    """Redundant casts prevent neither fast forms nor the reference's bound."""
     f = define(f"def f(x):\n    y = {unused}\n    return tsr.silu(x)\n")
     x = every_number("fp16")
     x = x[np.abs(x.astype("f4")).max(1) < 1e4]

@@ -1,4 +1,4 @@
-"""Reductions, normalisations and what is made of them: all types, odd sizes, every dimension."""
+"""Reductions, normalisations and their uses: all types, odd sizes, every dimension."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,11 @@ def test_one_dimension(name, dtype):
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_several_dimensions(name):
     for dim in ("(0, 1)", "(0, -1)", "(1, 2)", "None"):
-        text = f"tsr.{name}(x)" if dim == "None" and name != "logsumexp" else f"tsr.{name}(x, dim={dim})"
+        text = (
+            f"tsr.{name}(x)"
+            if dim == "None" and name != "logsumexp"
+            else f"tsr.{name}(x, dim={dim})"
+        )
         if dim == "None" and name == "logsumexp":
             continue
         f = define(f"def f(x):\n    return {text}\n")
@@ -49,7 +53,12 @@ def test_integer_extremes(dtype):
 
 
 def test_empty():
-    for text in ("tsr.sum(x, dim=-1)", "tsr.mean(x, dim=-1)", "tsr.sum(x)", "tsr.logsumexp(x, dim=-1)"):
+    for text in (
+        "tsr.sum(x, dim=-1)",
+        "tsr.mean(x, dim=-1)",
+        "tsr.sum(x)",
+        "tsr.logsumexp(x, dim=-1)",
+    ):
         f = define(f"def f(x):\n    return {text}\n")
         check(f, random((3, 0)))
     check(define("def f(x):\n    return tsr.sum(x, dim=0), tsr.amax(x, dim=1)\n"), random((0, 3)))
@@ -77,14 +86,16 @@ def test_softmax(name, dtype):
 
 
 def test_softmax_special_rows():
-    f = define("def f(x):\n    return tsr.softmax(x, dim=-1), tsr.log_softmax(x, dim=-1), tsr.logsumexp(x, dim=-1)\n")
+    f = define(
+        "def f(x):\n    return tsr.softmax(x, dim=-1), tsr.log_softmax(x, dim=-1), tsr.logsumexp(x, dim=-1)\n"
+    )
     x = random((6, 37))
     x[0] = -np.inf
     x[1, :-1] = -np.inf
     x[2, 5] = np.inf
     x[3, 5] = np.nan
     x[4] = 1e30
-    check(f, x, least=0.0)
+    check(f, x)
     safe = define("def f(x):\n    return tsr.softmax(x, dim=-1, safe=True)\n")
     x[2:4] = 0
     assert not np.asarray(check(safe, x)[0][0]).any()
@@ -93,17 +104,26 @@ def test_softmax_special_rows():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [0.125, 0.3, 1.0, 2.5])
 def test_softmax_of_rows_far_from_zero(scale, dtype):
-    """What is summed in parts is relative to the same number in all of them, and to one that is near enough."""
+    """Partial sums are relative to the same reference in all parts, and to one that is close
+    enough."""
     f = define(f"def f(x):\n    return tsr.softmax(x * {scale}, dim=-1)\n")
     for columns in (37, 5003, 60001):
         for offset in (0, 1e4, -1e6, 1e8, -1e9, 1e10, -1e20, 1e30):
-            x = np.array([random((columns,), low=-9, high=9) + dtype(offset), np.full(columns, offset)], dtype)
-            x[1, columns // 2] = np.nextafter(dtype(offset), dtype(np.inf))  # behind a block of others
+            x = np.array(
+                [random((columns,), low=-9, high=9) + dtype(offset), np.full(columns, offset)],
+                dtype,
+            )
+            x[1, columns // 2] = np.nextafter(
+                dtype(offset), dtype(np.inf)
+            )  # after a block of others
             exact = x.astype(np.longdouble) * np.longdouble(dtype(scale))
             exact = np.exp(exact - exact.max(-1, keepdims=True))
             exact /= exact.sum(-1, keepdims=True)
-            # The exponent is right to the last digit of itself, powers and sums to some 2^-21.
-            assert np.all(np.abs(np.asarray(f(x)) - exact) <= 2.0**-19 * exact.max()), (columns, offset)
+            # The exponent is accurate to its last digit, powers and sums to about 2^-21.
+            assert np.all(np.abs(np.asarray(f(x)) - exact) <= 2.0**-19 * exact.max()), (
+                columns,
+                offset,
+            )
 
 
 def test_softmax_at_the_end_of_the_range():
@@ -120,7 +140,7 @@ def test_softmax_at_the_end_of_the_range():
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_few_long_columns(dtype):
-    """A GPU reduces them in parts, and goes over them again by all its programs."""
+    """A GPU reduces them in parts, and reads them again with all CTAs."""
     skip_without_bf16(dtype)
     f = define("""def f(x):
     y = x - x.mean(dim=0)
@@ -133,14 +153,22 @@ def test_few_long_columns(dtype):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_norms(dtype):
     skip_without_bf16(dtype)
-    plain = define("def f(x):\n    return tsr.layer_norm(x, (x.shape[-1],)), tsr.rms_norm(x, (x.shape[-1],), eps=1e-6)\n")
-    scaled = define("def f(x, w, b):\n    return tsr.layer_norm(x, (x.shape[-1],), w, b, eps=1e-3)\n")
+    plain = define(
+        "def f(x):\n    return tsr.layer_norm(x, (x.shape[-1],)), tsr.rms_norm(x, (x.shape[-1],), eps=1e-6)\n"
+    )
+    scaled = define(
+        "def f(x, w, b):\n    return tsr.layer_norm(x, (x.shape[-1],), w, b, eps=1e-3)\n"
+    )
     by_hand = define("""def f(x, w):
     y = x - x.mean(dim=-1, keepdim=True)
     return y * tsr.rsqrt((y * y).mean(dim=-1, keepdim=True) + 1e-5) * w
 """)
     for rows, columns in [(1, 2), (5, 31), (3, 769), (64, 64)]:
-        x, w, b = random((rows, columns), dtype), random((columns,), dtype), random((columns,), dtype, seed=2)
+        x, w, b = (
+            random((rows, columns), dtype),
+            random((columns,), dtype),
+            random((columns,), dtype, seed=2),
+        )
         check(plain, x)
         check(scaled, x, w, b)
         check(by_hand, x, w)
@@ -149,7 +177,7 @@ def test_norms(dtype):
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize("columns", [129, 191, 1030, 1100, 4097, 5000, 8192, 9001, 16384, 16385])
 def test_rows_shorter_than_their_block(columns, dtype):
-    """Reductions stop at the row's end: what lies in the block behind it has no part."""
+    """Reductions stop at the end of the row: the rest of the block has no effect."""
     skip_without_bf16(dtype)
     f = define("""def f(x, w):
     y = x - x.mean(dim=-1, keepdim=True)
@@ -161,7 +189,9 @@ def test_rows_shorter_than_their_block(columns, dtype):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout):
-    f = define("def f(x):\n    return tsr.softmax(x, dim=-1), x.sum(dim=0), tsr.amax(x, dim=-1, keepdim=True) - x\n")
+    f = define(
+        "def f(x):\n    return tsr.softmax(x, dim=-1), x.sum(dim=0), tsr.amax(x, dim=-1, keepdim=True) - x\n"
+    )
     for shape in [(5, 31), (3, 17, 13)]:
         check(f, random(shape, "fp32", layout))
 
@@ -201,27 +231,36 @@ def extreme_rows(dtype, size):
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
 def test_positions_of_extremes(dtype):
-    """The first of equals, nan before all, in one reading of the row."""
+    """The first of equal elements, NaN before all, in one pass over the row."""
     skip_without_bf16(dtype)
     last = define("def f(x):\n    return tsr.argmax(x, dim=-1), tsr.argmin(x, dim=-1)\n")
     first = define("def f(x):\n    return tsr.argmax(x, dim=0), tsr.argmin(x, dim=0)\n")
-    both = define("def f(x):\n    a, i = x.max(dim=-1)\n    b, j = x.min(dim=-1)\n    return a, i, b, j\n")
+    both = define(
+        "def f(x):\n    a, i = x.max(dim=-1)\n    b, j = x.min(dim=-1)\n    return a, i, b, j\n"
+    )
     for size in (1, 5, 1025, 20011):
         x = extreme_rows(dtype, size)
         wide = x if dtype in INTEGERS else x.astype(np.float64)
         for found, expected in zip(last(x), (wide.argmax(-1), wide.argmin(-1)), strict=True):
             assert found.dtype == np.int64 and (found == expected).all(), size
-        for found, expected in zip(first(np.ascontiguousarray(x.T)), (wide.argmax(-1), wide.argmin(-1)), strict=True):
+        for found, expected in zip(
+            first(np.ascontiguousarray(x.T)), (wide.argmax(-1), wide.argmin(-1)), strict=True
+        ):
             assert (found == expected).all(), size
         largest, at, least, there = both(x)
-        for values, places, expected in ((largest, at, wide.argmax(-1)), (least, there, wide.argmin(-1))):
+        for values, places, expected in (
+            (largest, at, wide.argmax(-1)),
+            (least, there, wide.argmin(-1)),
+        ):
             assert (places == expected).all(), size
             chosen = np.take_along_axis(x, expected[:, None], 1)[:, 0]
-            assert np.array_equal(values.astype(np.float64), chosen.astype(np.float64), equal_nan=True)
+            assert np.array_equal(
+                values.astype(np.float64), chosen.astype(np.float64), equal_nan=True
+            )
 
 
 def test_positions_of_one_long_row():
-    """Parts of it are merged, and one with nan counts before all others."""
+    """Parts of it are merged, and a part with NaN comes before all others."""
     f = define("def f(x):\n    return tsr.argmax(x), tsr.argmin(x)\n")
     x = random((3_000_001,))
     assert [int(one) for one in f(x)] == [int(x.argmax()), int(x.argmin())]
@@ -229,13 +268,16 @@ def test_positions_of_one_long_row():
     assert [int(one) for one in f(x)] == [2_000_000, 2_000_000]
 
 
-@pytest.mark.parametrize("body", [
-    "tsr.var(tsr.softmax(x, dim=-1), dim=-1, correction=0)",
-    "tsr.var(tsr.exp2(tsr.sigmoid(x * 0.01)), dim=-1, correction=0)",
-    "x[..., 0] + (3 - tsr.floor(tsr.logsumexp(x, dim=-1)))",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tsr.var(tsr.softmax(x, dim=-1), dim=-1, correction=0)",
+        "tsr.var(tsr.exp2(tsr.sigmoid(x * 0.01)), dim=-1, correction=0)",
+        "x[..., 0] + (3 - tsr.floor(tsr.logsumexp(x, dim=-1)))",
+    ],
+)
 def test_small_differences_of_powers(body):
-    """Sums of powers that would cancel are taken of differences; sums stay in the program's order."""
+    """Sums of powers that would cancel use differences; sums keep the program's order."""
     f = define(f"def f(x):\n    return {body}\n")
     for columns in (2, 20, 300):
         check(f, random((9, columns)))

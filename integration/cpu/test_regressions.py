@@ -1,4 +1,4 @@
-"""Programs that were once compiled wrongly or not at all, reduced to what it took."""
+"""Programs that were once compiled incorrectly or not at all, reduced."""
 
 import time
 
@@ -9,7 +9,9 @@ from tessera import Tensor, fp32
 
 
 def test_reshape_of_a_part_of_a_strided_argument():
-    f = define("def f(x):\n    return tsr.exp(x.transpose(0, 1)[1:].reshape(-1) + 1.0).reshape(x.shape[0], -1).sum(1)\n")
+    f = define(
+        "def f(x):\n    return tsr.exp(x.transpose(0, 1)[1:].reshape(-1) + 1.0).reshape(x.shape[0], -1).sum(1)\n"
+    )
     for layout in ("dense", "permuted", "stepped", "reversed"):
         check(f, random((6, 9, 4), layout=layout))
 
@@ -24,41 +26,58 @@ def test_reshape_of_a_transposed_reshape():
 
 
 def test_rows_between_loops_that_have_ended():
-    """One kernel with a loop for the product and one for the stored rows: what bounds the rows' accesses is computed
-    in the first and needed between the two."""
+    """One kernel with a loop for the contraction and one for the stored rows: the bounds of the
+    rows' accesses are computed in the first and needed between the two."""
     f = define("def f(x):\n    return tsr.log_softmax(x, dim=0), x @ x.T\n")
     for shape in ((2, 512), (8, 511), (5, 65)):
         check(f, random(shape))
 
 
-@pytest.mark.parametrize("body", [
-    "tsr.softmax(x @ x.T, dim=-1) @ x", "tsr.log_softmax(x @ x.T, dim=-1) @ x", "tsr.softmax(x[:, None], dim=1).sum(-1)",
-    "tsr.softmax(x.sum(-1, keepdim=True), dim=-1)", "tsr.softmax(tsr.logsumexp(x, dim=-1, keepdim=True), dim=-1)",
-    "tsr.exp(x - x).sum(-1)", "(tsr.exp(x) / tsr.exp(x)).sum(-1)",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tsr.softmax(x @ x.T, dim=-1) @ x",
+        "tsr.log_softmax(x @ x.T, dim=-1) @ x",
+        "tsr.softmax(x[:, None], dim=1).sum(-1)",
+        "tsr.softmax(x.sum(-1, keepdim=True), dim=-1)",
+        "tsr.softmax(tsr.logsumexp(x, dim=-1, keepdim=True), dim=-1)",
+        "tsr.exp(x - x).sum(-1)",
+        "(tsr.exp(x) / tsr.exp(x)).sum(-1)",
+    ],
+)
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.0])
 def test_what_cancels_may_be_infinite(body, value):
     f = define(f"def f(x):\n    return {body}\n")
     for shape in ((1, 700), (1, 5), (4, 9)):
         x = random(shape)
         x[0, 3] = value
-        check(f, x, least=0)
+        check(f, x)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
-@pytest.mark.parametrize("body", ["tsr.var(x, dim=-1)", "(c * c * c).mean(-1)", "(c * c * c).mean(-1) / (c * c).mean(-1) ** 1.5"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "tsr.var(x, dim=-1)",
+        "(c * c * c).mean(-1)",
+        "(c * c * c).mean(-1) / (c * c).mean(-1) ** 1.5",
+    ],
+)
 def test_moments_of_rows_that_begin_far_out(body, dtype):
     f = define(f"def f(x):\n    c = x - x.mean(-1, keepdim=True)\n    return {body}\n")
     for columns in (1, 2, 3, 20, 1000):
         for offset in (0, 1000):
             for first in (3, 100):
-                x = random((60, columns), dtype, low=-1, high=1) + np.array(offset, dtype="f4" if dtype == "fp32" else "f8")
+                x = random((60, columns), dtype, low=-1, high=1) + np.array(
+                    offset, dtype="f4" if dtype == "fp32" else "f8"
+                )
                 x[:, 0] += first
-                check(f, x, least=0)
+                check(f, x, nan=columns == 1)  # the moments of one number, less one or divided by 0
 
 
 def test_moments_of_what_a_statistic_has_changed():
-    """The element that moments are centred on is one of the stream, with the statistic as it is."""
+    """The element that moments are centred on belongs to the stream, and the statistic is not
+    changed."""
     f = define("""def f(x):
     y = tsr.tanh(tsr.maximum(tsr.maximum(x, 0.5 * x).sum(-1, keepdim=True), x))
     return y.var(-1), tsr.layer_norm(y, (y.shape[-1],))
@@ -67,12 +86,21 @@ def test_moments_of_what_a_statistic_has_changed():
         check(f, random(shape))
 
 
-@pytest.mark.parametrize("step", [
-    "y * y + y", "tsr.log(y) + y", "tsr.exp(y + m) * y + m", "tsr.where(y > 0, y * m, y + m)", "y[::2] + y[1::2]",
-    "(y.reshape(-1, 4) * 2.0).T.reshape(y.shape) + y", "tsr.exp(y - tsr.amax(y, dim=-1, keepdim=True)) / m", "y + y.mT",
-])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "y * y + y",
+        "tsr.log(y) + y",
+        "tsr.exp(y + m) * y + m",
+        "tsr.where(y > 0, y * m, y + m)",
+        "y[::2] + y[1::2]",
+        "(y.reshape(-1, 4) * 2.0).T.reshape(y.shape) + y",
+        "tsr.exp(y - tsr.amax(y, dim=-1, keepdim=True)) / m",
+        "y + y.mT",
+    ],
+)
 def test_shared_values_compile_in_no_time(step):
-    """What is used twice at every step must not be looked at twice at every step."""
+    """A value that is used twice at every step must not be visited twice at every step."""
     for start in ("x", "m"):
         f = define(f"""def f(x: Tensor[4096, 4096, fp32]):
     m = tsr.sum(x, dim=-1, keepdim=True)
@@ -95,13 +123,17 @@ def test_stored_along_a_stream_that_it_does_not_depend_on():
 
 
 def test_reshapes_of_nothing():
-    f = define("def f(x):\n    return x.T.reshape(-1), tsr.concat([x, x], dim=1).reshape(-1, 1), x[:, ::2].sum(1)\n")
+    f = define(
+        "def f(x):\n    return x.T.reshape(-1), tsr.concat([x, x], dim=1).reshape(-1, 1), x[:, ::2].sum(1)\n"
+    )
     for shape in ((0, 5), (5, 0), (0, 0)):
         check(f, random(shape))
 
 
 def test_infinite_element_beside_a_statistic():
-    f = define("def f(x):\n    return tsr.log_softmax(x, dim=1).sum(1), (x - x.amax(1, keepdim=True)).sum(1)\n")
+    f = define(
+        "def f(x):\n    return tsr.log_softmax(x, dim=1).sum(1), (x - x.amax(1, keepdim=True)).sum(1)\n"
+    )
     for column in (0, 3, 299):
         x = random((4, 300)).copy()
         x[1, column] = -float("inf")
@@ -120,7 +152,7 @@ def test_narrow_results_are_rounded_once(dtype):
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
 def test_casts_from_double_round_once(dtype):
     f = define(f"def f(x):\n    return x.to({dtype}), (x * 3.0).to({dtype})\n")
-    step = 2.0 ** -10 if dtype == "fp16" else 2.0 ** -7
+    step = 2.0**-10 if dtype == "fp16" else 2.0**-7
     ties = (np.arange(1, 400) * step + step / 2) * (1 + np.asarray([[0.0], [1e-12], [-1e-12]]))
     check(f, np.concatenate([ties, -ties, ties * 1e-7, ties * 1e5]))
 
@@ -155,12 +187,16 @@ def test_fourth_moment_is_not_expanded():
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
 def test_tests_of_integers_are_zero_or_one(dtype):
-    """An implicit conversion to bool is no rounding that may be left out."""
-    f = define("def f(x):\n    return tsr.logical_not(x).to(tsr.int32), tsr.all(x, dim=0), tsr.all(x[0]), tsr.any(x[0] * 1)\n")
+    """An implicit conversion to bool is not a rounding that may be omitted."""
+    f = define(
+        "def f(x):\n    return tsr.logical_not(x).to(tsr.int32), tsr.all(x, dim=0), tsr.all(x[0]), tsr.any(x[0] * 1)\n"
+    )
     check(f, np.array([5, 0, 3], dtype))
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 512), (300, 300), (513, 7), (3, 0)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (2, 512), (300, 300), (513, 7), (3, 0), (4, 384), (869, 8)]
+)
 def test_masks_between_reduced_dimensions(shape):
     f = define("""def f(x):
     band = tsr.triu(tsr.tril(x, 2), -1)
@@ -171,7 +207,7 @@ def test_masks_between_reduced_dimensions(shape):
 
 @pytest.mark.parametrize("layout", ["dense", "reversed", "transposed"])
 def test_slices_from_a_quotient_of_sizes(layout):
-    """Where a slice begins is known before the kernel runs, unlike what a reshape divides by."""
+    """The start of a slice is known before the kernel runs, unlike the divisor of a reshape."""
     f = define("""def f(x):
     n = x.shape[-1] // 2
     turned = tsr.concat((-x[:, n:], x[:, :n]), dim=-1)
@@ -179,7 +215,12 @@ def test_slices_from_a_quotient_of_sizes(layout):
 """)
     for shape in ((4, 4), (7, 9), (300, 70)):
         x = random(shape)
-        check(f, {"dense": x, "reversed": x[::-1, ::-1], "transposed": np.ascontiguousarray(x.T).T}[layout])
+        check(
+            f,
+            {"dense": x, "reversed": x[::-1, ::-1], "transposed": np.ascontiguousarray(x.T).T}[
+                layout
+            ],
+        )
 
 
 def test_products_of_repeated_elements():
@@ -189,16 +230,29 @@ def test_products_of_repeated_elements():
         tsr.prod(tsr.broadcast_to(i, y.shape), dim=1)
 """)
     for rows, columns in ((4, 2), (5, 7), (3, 20)):
-        check(f, random((rows, 1)), random((rows, columns), seed=1), np.arange(-2, rows - 2).reshape(rows, 1))
+        check(
+            f,
+            random((rows, 1)),
+            random((rows, columns), seed=1),
+            np.arange(-2, rows - 2).reshape(rows, 1),
+        )
 
 
-@pytest.mark.parametrize("dtype, least, most", [
-    ("fp64", -1074, 1023), ("fp32", -149, 127), ("bf16", -133, 127), ("fp16", -24, 15)])
+@pytest.mark.parametrize(
+    "dtype, least, most",
+    [("fp64", -1074, 1023), ("fp32", -149, 127), ("bf16", -133, 127), ("fp16", -24, 15)],
+)
 def test_remainders_of_quotients_that_overflow(dtype, least, most):
-    """4 / 2^-126 is no number of fp32, and 2^60 / 3 has digits that it does not hold."""
+    """4 / 2^-126 overflows fp32, and 2^60 / 3 has digits that it does not hold."""
     if dtype == "bf16" and not has_bf16():
         pytest.skip("NumPy has no bf16 without ml_dtypes")
-    values = np.array([m * np.ldexp(1.0, e) for e in np.linspace(least + 2, most, 40, dtype=int) for m in (1.0, 1.25, 1.75)])
+    values = np.array(
+        [
+            m * np.ldexp(1.0, e)
+            for e in np.linspace(least + 2, most, 40, dtype=int)
+            for m in (1.0, 1.25, 1.75)
+        ]
+    )
     values = np.concatenate([values, -values, [0.0, 3.0, np.inf]]).astype(numpy_dtype(dtype))
     x, y = (grid.ravel().copy() for grid in np.meshgrid(values, values))
     f = define("def f(x, y):\n    return tsr.fmod(x, y)\n")
@@ -210,15 +264,19 @@ def test_remainders_of_quotients_that_overflow(dtype, least, most):
 
 @pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00100])
 def test_weights_of_nan_are_nan_whatever_its_bits(bits):
-    """The exponent of a power comes from the bits of a sum, which are those of a nan where there is one."""
+    """The exponent of a power comes from the bits of a sum, which are those of a NaN if there is
+    one."""
     x = random((4, 70))
     x.view(np.uint32)[1, 3] = bits
     result = define("def f(x):\n    return tsr.softmax(x, dim=-1)\n")(x)
-    np.testing.assert_array_equal(np.isnan(result), np.broadcast_to(np.arange(4)[:, None] == 1, x.shape))
+    np.testing.assert_array_equal(
+        np.isnan(result), np.broadcast_to(np.arange(4)[:, None] == 1, x.shape)
+    )
 
 
 def test_rows_pass_through_two_products_in_bands():
-    """Intermediate tiles hold a few rows at a time: more than one band, an end inside of one, rows that depend on others."""
+    """Intermediate tiles hold a few rows at a time: several bands, an end inside of one, rows that
+    depend on others."""
     chain = define("""def f(x, a, b):
     p = tsr.gelu(x @ a)
     return p @ b, (p - p.mean(dim=0)) @ b
@@ -228,5 +286,15 @@ def test_rows_pass_through_two_products_in_bands():
     return tsr.softmax(s, dim=-1) @ v, tsr.logsumexp(s, dim=-1)
 """)
     for rows in (1, 15, 17, 255, 256, 529):
-        check(chain, random((rows, 64)), random((64, 256), seed=1) * 0.1, random((256, 80), seed=2) * 0.1)
-        check(attend, random((2, rows, 64)) * 0.3, random((2, 300, 64), seed=1) * 0.3, random((2, 300, 72), seed=2))
+        check(
+            chain,
+            random((rows, 64)),
+            random((64, 256), seed=1) * 0.1,
+            random((256, 80), seed=2) * 0.1,
+        )
+        check(
+            attend,
+            random((2, rows, 64)) * 0.3,
+            random((2, 300, 64), seed=1) * 0.3,
+            random((2, 300, 72), seed=2),
+        )

@@ -1,4 +1,4 @@
-"""Scans: all types, odd sizes, every dimension and layout; what is fused before and behind them."""
+"""Scans: all types, odd sizes, every dimension and layout; fused producers and consumers."""
 
 import subprocess
 import sys
@@ -23,8 +23,13 @@ def test_types_and_sizes(name, dtype):
     for dim in (0, -1):
         f = define(f"def f(x):\n    return tsr.{name}(x, dim={dim}), x.{name}({dim})\n")
         low, high = (0.5, 1.5) if name == "cumprod" and dtype in FLOATS else (None, None)
+        least = 0.5
+        if name == "cumprod" and dtype == "fp16":
+            # No product of a thousand overflows the type, but the errors of as many roundings have
+            # no bound.
+            low, high, least = 0.9, 1.11, 0.4
         for shape in SHAPES if dtype in ("fp32", "int64") else SHAPES[:5]:
-            result, _ = check(f, random(shape, dtype, low=low, high=high), least=0.0)
+            result, _ = check(f, random(shape, dtype, low=low, high=high), least=least)
             expected = numpy_dtype(dtype if dtype in FLOATS else "int64")
             assert result.dtype == expected
 
@@ -47,7 +52,10 @@ def test_layouts(dtype, layout):
         check(f, random(shape, dtype, layout))
 
 
-@pytest.mark.parametrize("shape, dim", [((100_003,), 0), ((3, 70_001), 1), ((70_001, 3), 0), ((129, 33, 65), 1), ((1, 5000), 1)])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((100_003,), 0), ((3, 70_001), 1), ((70_001, 3), 0), ((129, 33, 65), 1), ((1, 5000), 1)],
+)
 def test_long(shape, dim):
     f = define(f"def f(x):\n    return tsr.cumsum(x, {dim})\n")
     check(f, random(shape, "fp64"))
@@ -57,40 +65,46 @@ def test_long(shape, dim):
 
 def test_scalar_and_types():
     check(define("def f(x):\n    return tsr.cumsum(x, 0), tsr.cumprod(x, -1)\n"), random(()))
-    check(define("def f(x):\n    return tsr.cumsum(x, 0, dtype=fp64), x.cumsum(0, dtype=int32)\n"), random((70,), "fp32", low=-5, high=5), least=0.4)
+    check(
+        define("def f(x):\n    return tsr.cumsum(x, 0, dtype=fp64), x.cumsum(0, dtype=int32)\n"),
+        random((70,), "fp32", low=-5, high=5),
+    )
     check(define("def f(x):\n    return tsr.cumsum(x, 0, dtype=fp32)\n"), random((70,), "int8"))
 
 
-@pytest.mark.parametrize("text", [
-    "tsr.cumsum(tsr.exp(-x * x), 1) * 2.0 + x",
-    "tsr.cumsum(tsr.softmax(x, dim=1), 1)",
-    "tsr.cumsum(x - tsr.mean(x, dim=1, keepdim=True), 1)",
-    "tsr.cumsum(x, 1) / tsr.sum(abs(x), dim=1, keepdim=True)",
-    "tsr.softmax(tsr.cumsum(x, 1), dim=1)",
-    "tsr.sum(tsr.cumsum(x, 1), dim=1)",
-    "tsr.sum(tsr.cumsum(x, 1), dim=0)",
-    "tsr.cumsum(tsr.sum(x, dim=0), 0)",
-    "tsr.cumsum(tsr.cumsum(x, 1), 1)",
-    "tsr.cumsum(tsr.cumsum(x, 0), 1)",
-    "tsr.cumsum(x, 0) + tsr.cumsum(x, 1)",
-    "(tsr.cumsum(x, 1), tsr.sum(x, dim=1), tsr.cumsum(x * x, 1))",
-    "(tsr.cumsum(x, 1), tsr.cumsum(x, 0))",
-    "tsr.flip(tsr.cumsum(tsr.flip(x, dim=1), 1), dim=1)",
-    "tsr.cumsum(x.transpose(0, 1), 0)",
-    "tsr.cumsum(x, 1).transpose(0, 1)",
-    "tsr.cumsum(x, 1)[:, 1:] - tsr.cumsum(x, 1)[:, :-1]",
-    "tsr.cumsum(x.reshape(x.shape[0] * x.shape[1]), 0)",
-    "tsr.cumsum(x, 1).reshape(x.shape[0] * x.shape[1])",
-    "tsr.cumsum(tsr.where(x > 0, x, 0.0), 1)",
-    "tsr.cumsum(tsr.ones_like(x), 1) + x",
-    "tsr.cumsum(tsr.ones((40, 70)), 0)",
-    "tsr.cumsum(x @ x.transpose(0, 1), 1)",
-    "tsr.cumsum(x, 1) @ tsr.cumsum(x, 1).transpose(0, 1)",
-    "tsr.cumsum(tsr.rand(x.shape, 3), 0)",
-    "tsr.concat([tsr.cumsum(x, 1), x], dim=1)",
-    "tsr.cumsum(tsr.concat([x, x], dim=1), 1)",
-    "tsr.where(tsr.cumsum(tsr.where(x > 1.0, 1, 0), 1) == 0, x, 0.0)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tsr.cumsum(tsr.exp(-x * x), 1) * 2.0 + x",
+        "tsr.cumsum(tsr.softmax(x, dim=1), 1)",
+        "tsr.cumsum(x - tsr.mean(x, dim=1, keepdim=True), 1)",
+        "tsr.cumsum(x, 1) / tsr.sum(abs(x), dim=1, keepdim=True)",
+        "tsr.softmax(tsr.cumsum(x, 1), dim=1)",
+        "tsr.sum(tsr.cumsum(x, 1), dim=1)",
+        "tsr.sum(tsr.cumsum(x, 1), dim=0)",
+        "tsr.cumsum(tsr.sum(x, dim=0), 0)",
+        "tsr.cumsum(tsr.cumsum(x, 1), 1)",
+        "tsr.cumsum(tsr.cumsum(x, 0), 1)",
+        "tsr.cumsum(x, 0) + tsr.cumsum(x, 1)",
+        "(tsr.cumsum(x, 1), tsr.sum(x, dim=1), tsr.cumsum(x * x, 1))",
+        "(tsr.cumsum(x, 1), tsr.cumsum(x, 0))",
+        "tsr.flip(tsr.cumsum(tsr.flip(x, dim=1), 1), dim=1)",
+        "tsr.cumsum(x.transpose(0, 1), 0)",
+        "tsr.cumsum(x, 1).transpose(0, 1)",
+        "tsr.cumsum(x, 1)[:, 1:] - tsr.cumsum(x, 1)[:, :-1]",
+        "tsr.cumsum(x.reshape(x.shape[0] * x.shape[1]), 0)",
+        "tsr.cumsum(x, 1).reshape(x.shape[0] * x.shape[1])",
+        "tsr.cumsum(tsr.where(x > 0, x, 0.0), 1)",
+        "tsr.cumsum(tsr.ones_like(x), 1) + x",
+        "tsr.cumsum(tsr.ones((40, 70)), 0)",
+        "tsr.cumsum(x @ x.transpose(0, 1), 1)",
+        "tsr.cumsum(x, 1) @ tsr.cumsum(x, 1).transpose(0, 1)",
+        "tsr.cumsum(tsr.rand(x.shape, 3), 0)",
+        "tsr.concat([tsr.cumsum(x, 1), x], dim=1)",
+        "tsr.cumsum(tsr.concat([x, x], dim=1), 1)",
+        "tsr.where(tsr.cumsum(tsr.where(x > 1.0, 1, 0), 1) == 0, x, 0.0)",
+    ],
+)
 def test_fused(text):
     f = define(f"def f(x):\n    return {text}\n")
     for shape in [(5, 7), (40, 300), (1, 33), (33, 1)]:
@@ -102,7 +116,7 @@ def test_special_values():
     for values in ([1, np.inf, 2, -np.inf, 3], [1, np.nan, 2], [0.0, np.inf, 1], [-0.0, -0.0]):
         for padding in (0, 40):
             x = np.array([1.0] * padding + values, np.float32)
-            check(f, x, least=0.0)
+            check(f, x)
             with np.errstate(all="ignore"):
                 assert np.array_equal(f(x)[0], np.cumsum(x, dtype=np.float32), equal_nan=True)
 
@@ -116,20 +130,26 @@ def test_one_kernel():
 
 @pytest.mark.parametrize("shape, dim", [((7, 10_000), 1), ((1000, 1000), 0), ((300_000,), 0)])
 def test_threads_change_nothing(shape, dim, monkeypatch):
-    code = ("import sys, hashlib; sys.path.insert(0, {here!r})\nfrom harness import define, random\n"
-            "f = define('def f(x):\\n    return tsr.cumsum(x, {dim})\\n')\n"
-            "print(hashlib.sha256(f(random({shape})).tobytes()).hexdigest())\n")
+    code = (
+        "import sys, hashlib; sys.path.insert(0, {here!r})\nfrom harness import define, random\n"
+        "f = define('def f(x):\\n    return tsr.cumsum(x, {dim})\\n')\n"
+        "print(hashlib.sha256(f(random({shape})).tobytes()).hexdigest())\n"
+    )
     code = code.format(here=str(Path(__file__).parent), dim=dim, shape=shape)
     digests = set()
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("TESSERA_NUM_THREADS", threads)
-        digests.add(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        digests.add(
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout
+        )
     assert len(digests) == 1
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "int32"])
 def test_few_long_scans(dtype):
-    """A GPU walks parts of them at once where they are equal; others come and go through shared memory."""
+    """A GPU scans equal parts in parallel; other parts go through shared memory."""
     rows, columns = (define(f"def f(x):\n    return tsr.cumsum(x, dim={dim})\n") for dim in (-1, 0))
     check(rows, random((1, 64 * 18000), dtype))
     check(columns, random((64 * 6000, 3), dtype))

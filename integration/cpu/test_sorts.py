@@ -13,11 +13,11 @@ def skip_without_bf16(dtype):
 
 
 def ordered(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
-    """Indices as PyTorch has them: stable, nan is the largest."""
+    """Indices as in PyTorch: stable, NaN is the largest."""
     wide = x.astype(np.float64) if x.dtype.kind not in "iub" else x.astype(np.int64)
     if not descending:
         return np.argsort(wide, axis=dim, kind="stable")
-    # NumPy has nan last: backwards it is first, and so are later ones of equals.
+    # NumPy sorts NaN last: reversed it is first, and so are later ones of equal elements.
     flipped = np.argsort(np.flip(wide, dim), axis=dim, kind="stable")
     return np.flip(x.shape[dim] - 1 - flipped, dim)
 
@@ -29,7 +29,9 @@ def check_sorted(x, dim, descending, values, indices, count=None):
     assert indices.dtype == np.int64 and values.dtype == x.dtype
     assert (indices == expected).all()
     taken = np.take_along_axis(x, expected, axis=dim)
-    assert values.tobytes() == taken.tobytes() or np.array_equal(values.astype(np.float64), taken.astype(np.float64), equal_nan=True)
+    assert values.tobytes() == taken.tobytes() or np.array_equal(
+        values.astype(np.float64), taken.astype(np.float64), equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -46,7 +48,9 @@ def test_sort(dtype, descending):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_special_values(dtype):
     skip_without_bf16(dtype)
-    x = np.array([3, np.nan, -np.inf, np.inf, 0.0, -0.0, np.nan, 3, -1, np.inf, -np.inf, 1e-7] * 3).astype(numpy_dtype(dtype))
+    x = np.array(
+        [3, np.nan, -np.inf, np.inf, 0.0, -0.0, np.nan, 3, -1, np.inf, -np.inf, 1e-7] * 3
+    ).astype(numpy_dtype(dtype))
     for descending in (False, True):
         f = define(f"def f(x):\n    return x.sort(descending={descending}, stable=True)\n")
         values, indices = f(x)
@@ -56,7 +60,10 @@ def test_special_values(dtype):
 def test_integer_limits():
     for dtype in ("int64", "int32", "int16", "int8", "uint8"):
         limits = np.iinfo(dtype)
-        x = np.array([0, limits.max, limits.min, limits.max - 1, limits.min + 1, 5, limits.max, limits.min], dtype)
+        x = np.array(
+            [0, limits.max, limits.min, limits.max - 1, limits.min + 1, 5, limits.max, limits.min],
+            dtype,
+        )
         check_sorted(x, 0, False, *define("def f(x):\n    return tsr.sort(x)\n")(x))
 
 
@@ -75,7 +82,9 @@ def test_topk(dtype, largest):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(layout):
-    f = define("def f(x):\n    values, indices = tsr.sort(x, 0)\n    return values, indices, tsr.argsort(x, 1, descending=True)\n")
+    f = define(
+        "def f(x):\n    values, indices = tsr.sort(x, 0)\n    return values, indices, tsr.argsort(x, 1, descending=True)\n"
+    )
     x = random((17, 31), "fp32", layout)
     values, indices, second = check(f, x)
     check_sorted(x, 0, False, values, indices)
@@ -145,7 +154,8 @@ def test_long_topk(dtype):
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_few_of_many(dtype, largest):
-    """A few elements of a long row come from a few of its blocks; many are equal, and the last block is short."""
+    """A few elements of a long row come from a few of its blocks; many are equal, and the last
+    block is short."""
     skip_without_bf16(dtype)
     f = define(f"def f(x):\n    return tsr.topk(x, 5, dim=-1, largest={largest})\n")
     for shape in [(3, 1280), (2, 5003), (2, 2, 20000), (4099,)]:
@@ -156,7 +166,11 @@ def test_few_of_many(dtype, largest):
             x.reshape(-1)[8 :: x.size // 99] = 0.0
         check_sorted(x, len(shape) - 1, largest, *f(x), count=5)
     for x in (np.zeros((2, 3001)), np.arange(3001.0), -np.arange(3001.0), np.full(2999, -np.inf)):
-        x = x.astype(numpy_dtype(dtype)) if dtype in FLOATS else np.clip(x, 0, 100).astype(numpy_dtype(dtype))
+        x = (
+            x.astype(numpy_dtype(dtype))
+            if dtype in FLOATS
+            else np.clip(x, 0, 100).astype(numpy_dtype(dtype))
+        )
         check_sorted(x, x.ndim - 1, largest, *f(x), count=5)
 
 
@@ -164,7 +178,9 @@ def test_few_along_dims():
     x = random((3, 3000, 4), "fp32")
     f = define("def f(x):\n    return tsr.topk(x, 7, dim=1)\n")
     check_sorted(x, 1, True, *check(f, x), count=7)
-    g = define("def f(x):\n    return tsr.sum(tsr.topk(tsr.softmax(x, dim=1), 2, dim=1)[0], dim=1)\n")
+    g = define(
+        "def f(x):\n    return tsr.sum(tsr.topk(tsr.softmax(x, dim=1), 2, dim=1)[0], dim=1)\n"
+    )
     check(g, random((3, 2000)))
 
 
@@ -175,16 +191,21 @@ def test_long_layouts(layout):
     check_sorted(x, 0, False, *check(f, x))
 
 
-@pytest.mark.parametrize("text", [
-    "tsr.sort(tsr.exp(x) + 1.0, dim=1)[0] * 2.0",
-    "tsr.sort(tsr.softmax(x, dim=1), dim=1, descending=True)[0]",
-    "tsr.sort(tsr.sum(x, dim=0))[0]",
-    "tsr.cumsum(tsr.sort(x, dim=1)[0], 1)",
-    "tsr.gather(tsr.sort(x, dim=1)[0], 1, tsr.argsort(tsr.argsort(x, 1), 1))",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tsr.sort(tsr.exp(x) + 1.0, dim=1)[0] * 2.0",
+        "tsr.sort(tsr.softmax(x, dim=1), dim=1, descending=True)[0]",
+        "tsr.sort(tsr.sum(x, dim=0))[0]",
+        "tsr.cumsum(tsr.sort(x, dim=1)[0], 1)",
+        "tsr.gather(tsr.sort(x, dim=1)[0], 1, tsr.argsort(tsr.argsort(x, 1), 1))",
+    ],
+)
 def test_long_fused(text):
     f = define(f"def f(x):\n    return {text}\n")
-    check(f, random((3, 1500)), least=0.3)
+    check(f, random((3, 1500)))
+    # Most adjacent fp16 numbers are closer than their bounds, so that the reference cannot
+    # determine their order.
     check(f, random((3, 1500), "fp16"), least=0.1)
 
 
@@ -193,16 +214,19 @@ def test_scalar():
     assert values == 3 and index == 0
 
 
-@pytest.mark.parametrize("text", [
-    "tsr.sort(tsr.exp(x) + 1.0, dim=1)[0] * 2.0",
-    "tsr.sum(tsr.topk(x, 3, dim=1)[0], dim=1)",
-    "tsr.topk(tsr.softmax(x, dim=1), 2, dim=1)[0]",
-    "tsr.sort(tsr.sum(x, dim=0))[1]",
-    "tsr.cumsum(tsr.sort(x, dim=1)[0], 1)",
-    "tsr.sort(x.transpose(0, 1), dim=0)[0]",
-    "tsr.sort(tsr.sort(x, dim=0)[0], dim=1)[0]",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tsr.sort(tsr.exp(x) + 1.0, dim=1)[0] * 2.0",
+        "tsr.sum(tsr.topk(x, 3, dim=1)[0], dim=1)",
+        "tsr.topk(tsr.softmax(x, dim=1), 2, dim=1)[0]",
+        "tsr.sort(tsr.sum(x, dim=0))[1]",
+        "tsr.cumsum(tsr.sort(x, dim=1)[0], 1)",
+        "tsr.sort(x.transpose(0, 1), dim=0)[0]",
+        "tsr.sort(tsr.sort(x, dim=0)[0], dim=1)[0]",
+    ],
+)
 def test_fused(text):
     f = define(f"def f(x):\n    return {text}\n")
     for shape in [(5, 7), (12, 40)]:
-        check(f, random(shape), least=0.3)
+        check(f, random(shape))

@@ -1,4 +1,4 @@
-"""Numerics policies: what rounds where, bit by bit; sums in wider types; quick forms."""
+"""Numerics policies: roundings bit by bit; sums in wider types; fast forms."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def rng():
 
 
 def both(program):
-    """The program with strict and with usual numerics."""
+    """The program with strict and with default numerics."""
     return tsr.function(numerics="strict")(program), tsr.function(program)
 
 
@@ -88,7 +88,7 @@ def test_a_sum_is_rounded_before_it_is_used(rng):
 
 
 def test_weights_are_rounded_before_the_second_product(rng):
-    """A third has no end: as bf16 and as fp32 it is another number."""
+    """A third has no finite expansion: as bf16 and as fp32 it is another number."""
     scores = np.zeros((5, 3), BF16)
     v = rng.integers(-9, 9, (3, 40)).astype(BF16)
 
@@ -103,7 +103,7 @@ def test_weights_are_rounded_before_the_second_product(rng):
 
 
 def test_factors_are_not_rearranged(rng):
-    """(x * s) @ y rounds x * s, wherever s could go."""
+    """(x * s) @ y rounds x * s, wherever s could be applied."""
     x, y = numbers(rng, 20, 3, dtype=np.float32), numbers(rng, 3, 30, dtype=np.float32)
     s = numbers(rng, 3, dtype=np.float32)
 
@@ -117,7 +117,7 @@ def test_factors_are_not_rearranged(rng):
 
 
 def test_statistics_come_first():
-    """Deviations from a mean are taken from the mean, not put together from moments."""
+    """Deviations from a mean are computed from the mean, not from moments."""
     x = (np.arange(64, dtype=np.float32) + 2.0**20).reshape(1, 64).repeat(9, 0)
 
     @tsr.function(numerics="strict")
@@ -156,7 +156,7 @@ def test_explicit_conversions_round_under_any_policy(rng):
 
 
 def test_sums_in_fp64(rng):
-    """Large numbers cancel: nothing is left of the others in fp32."""
+    """Large numbers cancel: nothing remains of the others in fp32."""
     x = rng.permutation(np.tile(np.float32([1e8, 1.0, -1e8, 1.0]), 2500))
 
     def total(x):
@@ -218,7 +218,8 @@ def test_what_accumulates(dtype):
 
 
 def test_products_of_rounded_factors():
-    """A policy for products says so in the graph, and what a GPU gets is rounded to it."""
+    """A policy for contractions is recorded in the graph, and the GPU's operands are rounded to
+    it."""
 
     def product(a, b):
         return a @ b
@@ -235,7 +236,7 @@ def test_products_of_rounded_factors():
 
 
 def test_quick_quotients(rng):
-    """On a GPU in another rounding mode, on a CPU by reciprocals."""
+    """On a GPU by another rounding mode, on a CPU by reciprocals."""
 
     def quotient(x, y):
         return x / y
@@ -260,7 +261,9 @@ def test_quick_quotients(rng):
 
 
 def test_unknown_fields():
-    with pytest.raises(tsr.ArgumentError, match="there is no option 'fastmath'; did you mean 'fast_math'"):
+    with pytest.raises(
+        tsr.ArgumentError, match="there is no option 'fastmath'; did you mean 'fast_math'"
+    ):
         tsr.numerics(fastmath=True)
     with pytest.raises(tsr.ArgumentError, match="'deterministic': expected a bool, found 'yes'"):
         tsr.numerics(deterministic="yes")

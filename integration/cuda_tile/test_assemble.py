@@ -1,6 +1,6 @@
 """Kernels of the examples as CUDA Tile IR, assembled by NVIDIA's tileiras for every architecture.
 
-Skipped where the assembler is not installed (`make tileiras`).
+Skipped if the assembler is not installed (`make tileiras`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tessera.targets import chips
+
 TOP = Path(__file__).resolve().parents[2]
 BIN = TOP / "build" / "bin"
-ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
+ARCHITECTURES = [chip for chip, one in chips().items() if "tileir" in one["features"]]
 NATIVE = "exp,exp2,log,log2,sin,cos,tanh,rsqrt,sigmoid,silu,gelu_tanh"
 
 PROGRAM = """

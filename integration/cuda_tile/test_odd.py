@@ -1,6 +1,7 @@
-"""Sizes and layouts at the edges, assembled by NVIDIA's tileiras for sm_90.
+"""Extreme sizes and layouts, assembled by NVIDIA's tileiras for sm_90.
 
-More elements than 32 bits count, steps backwards, eight dimensions, no elements, rows that no block holds.
+More elements than 32 bits can count, negative strides, eight dimensions, no elements, rows longer
+than any block.
 """
 
 from __future__ import annotations
@@ -69,7 +70,15 @@ def compile_case(name: str, folder: Path, stage: str) -> bytes:
     function, *arguments = CASES[name]
     program, out = folder / "program.py", folder / "out"
     program.write_text(PROGRAM)
-    command = [TOP / "build/bin/tessera", "compile", f"{program}::{function}", "--target", "sm_90", "--emit", stage]
+    command = [
+        TOP / "build/bin/tessera",
+        "compile",
+        f"{program}::{function}",
+        "--target",
+        "sm_90",
+        "--emit",
+        stage,
+    ]
     command += [word for argument in arguments for word in ("--arg", argument)]
     done = subprocess.run([*map(str, command), "-o", str(out)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -85,7 +94,9 @@ def test_assembles(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["large_sum", "large_rows", "large_product"])
 def test_large_tensors_are_indexed_by_64_bits(name: str, tmp_path: Path) -> None:
     text = compile_case(name, tmp_path, "tileir")
-    assert set(re.findall(rb"tile<ptr<\w+>>, %\d+: tile<(\w+)>", text)) == {b"i64"}  # sizes behind an address
+    assert set(re.findall(rb"tile<ptr<\w+>>, %\d+: tile<(\w+)>", text)) == {
+        b"i64"
+    }  # sizes after an address
 
 
 def test_others_are_indexed_by_32_bits(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """NumPy's validation sets as the judge of the elementary functions (run.py runs it).
 
-NumPy ships arguments with results that were computed in higher precision and rounded, and the error it
-allows in units of the last place. Special values are among them: infinities, nan, subnormal numbers, both zeros.
+NumPy ships arguments with results that were computed in higher precision and rounded, and the
+allowed error in units in the last place. They include special values: infinities, NaN, subnormal
+numbers, both zeros.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ def read(name: str, dtype: str) -> tuple[np.ndarray, np.ndarray, int]:
     """Arguments, results and the allowed units of one type; a row is type, bits, bits, units."""
     rows = [line.split(",") for line in (DATA / f"{PREFIX}{name}.csv").read_text().splitlines()]
     rows = [row for row in rows if row[0] == f"np.{dtype}"]
-    bits = [np.array([int(row[column], 16) for row in rows], dtype.replace("float", "uint")) for column in (1, 2)]
+    bits = [
+        np.array([int(row[column], 16) for row in rows], dtype.replace("float", "uint"))
+        for column in (1, 2)
+    ]
     return bits[0].view(dtype), bits[1].view(dtype), max((int(row[3]) for row in rows), default=0)
 
 
 def check(name: str, dtype: str) -> tuple[int, str]:
-    """How many arguments were judged, and what is wrong, if anything."""
+    """How many arguments were judged, and the error, if any."""
     x, expected, units = read(name, dtype)
     if dtype == "float64":
         units = max(units, FLOAT64_UNITS)
@@ -50,7 +54,10 @@ def check(name: str, dtype: str) -> tuple[int, str]:
     if good.all():
         return x.size, ""
     at = int(np.argmin(good))
-    return x.size, f"{(~good).sum()} of {x.size} wrong: at {x[at]!r} expected {expected[at]!r}, got {result[at]!r}"
+    return (
+        x.size,
+        f"{(~good).sum()} of {x.size} wrong: at {x[at]!r} expected {expected[at]!r}, got {result[at]!r}",
+    )
 
 
 def main() -> int:
@@ -62,7 +69,9 @@ def main() -> int:
             failed += bool(wrong)
             if wrong:
                 print(f"{name} of {dtype}: {wrong}")
-    print(f"{judged} arguments of {len(functions())} functions of NumPy's validation sets, {failed} functions failed")
+    print(
+        f"{judged} arguments of {len(functions())} functions of NumPy's validation sets, {failed} functions failed"
+    )
     return 1 if failed or not judged else 0
 
 

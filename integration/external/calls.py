@@ -1,7 +1,7 @@
 """A sample of the database as a program of the language.
 
-Tensors of the sample become arguments of a small `@tsr.function`; numbers, strings, types, tuples and slices stand
-in its text. Equal texts are one function, so that samples share what was compiled for them.
+Tensors of the sample become arguments of a small `@tsr.function`; numbers, strings, types, tuples
+and slices are part of its text. Equal texts are one function, so that samples share compiled code.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ import torch
 import tessera as tsr
 
 TYPES = {
-    torch.float64: "fp64", torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
-    torch.int64: "int64", torch.int32: "int32", torch.int16: "int16", torch.int8: "int8", torch.uint8: "uint8",
+    torch.float64: "fp64",
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.int64: "int64",
+    torch.int32: "int32",
+    torch.int16: "int16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
     torch.bool: "bool",
 }
 
@@ -74,7 +81,10 @@ class _Writer:
                 return "tsr.nan"
             return repr(value) if math.isfinite(value) else "-tsr.inf" if value < 0 else "tsr.inf"
         if isinstance(value, slice):
-            parts = ["" if part is None else self.write(part) for part in (value.start, value.stop, value.step)]
+            parts = [
+                "" if part is None else self.write(part)
+                for part in (value.start, value.stop, value.step)
+            ]
             return ":".join(parts)
         if isinstance(value, tuple):
             return "(" + "".join(f"{self.write(item)}, " for item in value).rstrip(" ") + ")"
@@ -98,11 +108,19 @@ def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
         args, kwargs = entries.ARRANGED[op.name](list(args), dict(kwargs))
     kwargs = {key: value for key, value in kwargs.items() if key not in entries.STORAGE}
     results = {"out": kwargs.pop("out")} if "out" in kwargs else {}
-    template = entries.REFLECTED.get(op.name) or (entries.OPERATORS[op.name] if form == "operator" else "")
+    template = entries.REFLECTED.get(op.name) or (
+        entries.OPERATORS[op.name] if form == "operator" else ""
+    )
     if template:
         parts = {symbol: writer.write(value) for symbol, value in zip("ab", args)}
-        parts = {symbol: f"({text})" if text.startswith("-") else text for symbol, text in parts.items()}
-        expression = "".join(parts.get(c, c) for c in template) if template != "abs(a)" else f"abs({parts['a']})"
+        parts = {
+            symbol: f"({text})" if text.startswith("-") else text for symbol, text in parts.items()
+        }
+        expression = (
+            "".join(parts.get(c, c) for c in template)
+            if template != "abs(a)"
+            else f"abs({parts['a']})"
+        )
     elif op.name in entries.ATTRIBUTES:
         expression = f"{writer.write(args[0])}.{name}"
     elif op.name == "__getitem__":
@@ -120,4 +138,6 @@ def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
         else:
             expression = f"tsr.{name}({', '.join(texts)})"
     parameters = ", ".join(f"t{i}" for i in range(len(writer.tensors)))
-    return Call(f"@tsr.function\ndef f({parameters}):\n    return {expression}\n", writer.tensors, results)
+    return Call(
+        f"@tsr.function\ndef f({parameters}):\n    return {expression}\n", writer.tensors, results
+    )

@@ -1,7 +1,8 @@
-"""Which entries of PyTorch's operator database are operations of the language, and how they are written.
+"""Entries of PyTorch's operator database that are operations of the language, and their spelling.
 
-An entry with the same name (without `nn.functional.`) is called as `tsr.NAME(...)`. What differs has a line in
-one of the tables here: Python's operators, attributes, and functions whose sample has its parts in another order.
+An entry with the same name (without `nn.functional.`) is called as `tsr.NAME(...)`. The tables here
+list the differences: Python's operators, attributes, and functions whose sample has its parts in
+another order.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 #: LANGUAGE.md's list, with the functions behind its operators.
-NAMES = frozenset("""
+NAMES = frozenset(
+    """
 add sub mul div true_divide floor_divide remainder fmod pow matmul neg abs eq ne lt le gt ge bitwise_and bitwise_or
 bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor logical_not
 __radd__ __rsub__ __rmul__ __rdiv__ __rmod__ __rpow__ __rmatmul__ __rand__ __ror__ __rxor__ __getitem__
@@ -21,23 +23,59 @@ cumprod mm bmm einsum outer dot linear layer_norm rms_norm group_norm batch_norm
 reshape view flatten transpose permute T mT squeeze unsqueeze expand expand_as broadcast_to repeat flip roll cat stack
 split chunk pad tril triu gather take index_select scatter_add embedding one_hot sort argsort topk
 arange full full_like zeros ones zeros_like ones_like eye rand_like randn randn_like dropout to
-""".split())
+""".split()
+)
 
 #: The database's operator variants as Python writes them, with a and b for the operands.
 OPERATORS = {
-    "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "floor_divide": "a // b", "remainder": "a % b",
-    "pow": "a ** b", "matmul": "a @ b", "neg": "-a", "abs": "abs(a)", "eq": "a == b", "ne": "a != b", "lt": "a < b",
-    "le": "a <= b", "gt": "a > b", "ge": "a >= b", "bitwise_and": "a & b", "bitwise_or": "a | b",
-    "bitwise_xor": "a ^ b", "bitwise_not": "~a", "bitwise_left_shift": "a << b", "bitwise_right_shift": "a >> b",
+    "add": "a + b",
+    "sub": "a - b",
+    "mul": "a * b",
+    "div": "a / b",
+    "floor_divide": "a // b",
+    "remainder": "a % b",
+    "pow": "a ** b",
+    "matmul": "a @ b",
+    "neg": "-a",
+    "abs": "abs(a)",
+    "eq": "a == b",
+    "ne": "a != b",
+    "lt": "a < b",
+    "le": "a <= b",
+    "gt": "a > b",
+    "ge": "a >= b",
+    "bitwise_and": "a & b",
+    "bitwise_or": "a | b",
+    "bitwise_xor": "a ^ b",
+    "bitwise_not": "~a",
+    "bitwise_left_shift": "a << b",
+    "bitwise_right_shift": "a >> b",
 }
 REFLECTED = {
-    "__radd__": "b + a", "__rsub__": "b - a", "__rmul__": "b * a", "__rdiv__": "b / a", "__rmod__": "b % a",
-    "__rpow__": "b ** a", "__rmatmul__": "b @ a", "__rand__": "b & a", "__ror__": "b | a", "__rxor__": "b ^ a",
+    "__radd__": "b + a",
+    "__rsub__": "b - a",
+    "__rmul__": "b * a",
+    "__rdiv__": "b / a",
+    "__rmod__": "b % a",
+    "__rpow__": "b ** a",
+    "__rmatmul__": "b @ a",
+    "__rand__": "b & a",
+    "__ror__": "b | a",
+    "__rxor__": "b ^ a",
 }
 ATTRIBUTES = {"T", "mT"}
 
 #: Keywords that say where and how PyTorch stores a result, not what it is.
-STORAGE = {"device", "layout", "requires_grad", "pin_memory", "memory_format", "non_blocking", "copy", "inplace"}
+STORAGE = {
+    "device",
+    "layout",
+    "requires_grad",
+    "pin_memory",
+    "memory_format",
+    "non_blocking",
+    "copy",
+    "inplace",
+}
 
 #: Results that depend on a generator are checked by what they must fulfil (judge.py).
 RANDOM = {"rand_like", "randn", "randn_like", "dropout"}
@@ -80,6 +118,12 @@ def _seeded(args: list, kwargs: dict) -> tuple[list, dict]:
 
 #: How a sample's arguments are arranged for the call in the language.
 ARRANGED: dict[str, Callable[[list, dict], tuple[list, dict]]] = {
-    "where": _where, "einsum": _einsum, "to": _to, "nn.functional.embedding": _embedding,
-    "rand_like": _seeded, "randn": _seeded, "randn_like": _seeded, "nn.functional.dropout": _seeded,
+    "where": _where,
+    "einsum": _einsum,
+    "to": _to,
+    "nn.functional.embedding": _embedding,
+    "rand_like": _seeded,
+    "randn": _seeded,
+    "randn_like": _seeded,
+    "nn.functional.dropout": _seeded,
 }

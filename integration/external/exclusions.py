@@ -1,7 +1,8 @@
-"""What PyTorch does and the language does not, by name, with the reason.
+"""Behaviours of PyTorch that the language does not have, by name, with the reason.
 
-An exclusion is a behaviour, never an operation or a type. `EXCLUSIONS` maps its name to the reason; `behaviour`
-recognises it in a sample before the sample runs. Together they stay below two in a hundred samples (run.py checks).
+An exclusion is a behaviour, never an operation or a type. `EXCLUSIONS` maps its name to the reason;
+`behaviour` recognises it in a sample before the sample runs. Together they are below two percent of
+the samples (run.py checks).
 """
 
 from __future__ import annotations
@@ -28,15 +29,21 @@ MESSAGES = {
 }
 
 #: Operations of two operands, for which the database has error inputs with numbers.
-ELEMENTWISE = frozenset("""
+ELEMENTWISE = frozenset(
+    """
 add sub mul div true_divide floor_divide remainder fmod pow atan2 max min maximum minimum eq ne lt le gt ge bitwise_and
 bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor
 __radd__ __rsub__ __rmul__ __rdiv__ __rmod__ __rpow__ __rand__ __ror__ __rxor__
-""".split())
+""".split()
+)
 
 
 def _flat(value: Any) -> list:
-    return [item for part in value for item in _flat(part)] if isinstance(value, (list, tuple)) else [value]
+    return (
+        [item for part in value for item in _flat(part)]
+        if isinstance(value, (list, tuple))
+        else [value]
+    )
 
 
 def _kind(value: Any) -> str:
@@ -50,20 +57,27 @@ def _is_operand(value: Any) -> bool:
 
 
 def _is_in_place(tensors: Any, out: Any) -> bool:
-    """Whether a concatenation, right but for that, would replace one of its parts."""
-    return out is not None and any(one is out for one in tensors) and sum(one.numel() for one in tensors) == out.numel()
+    """Whether a concatenation, correct otherwise, would overwrite one of its parts."""
+    return (
+        out is not None
+        and any(one is out for one in tensors)
+        and sum(one.numel() for one in tensors) == out.numel()
+    )
 
 
 def refusal(message: str) -> str | None:
-    """The exclusion that a call falls under which PyTorch refuses with this message, if any."""
+    """The exclusion for a call that PyTorch rejects with this message, if any."""
     return next((name for name, text in MESSAGES.items() if re.search(text, message)), None)
 
 
 def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None:
-    """The exclusion that a sample falls under, if any."""
+    """The exclusion for a sample, if any."""
     if name == "norm" and ("nuc" in args[1:] or kwargs.get("p") == "nuc"):
         return "nuclear norm"
-    if name.endswith("one_hot") and kwargs.get("num_classes", args[1] if len(args) > 1 else -1) == -1:
+    if (
+        name.endswith("one_hot")
+        and kwargs.get("num_classes", args[1] if len(args) > 1 else -1) == -1
+    ):
         return "sizes from values"
     if name == "__getitem__" and any(_kind(item) == "bool" for item in _flat(args[1])):
         return "sizes from values"
@@ -71,7 +85,13 @@ def behaviour(name: str, args: list, kwargs: dict, is_error: bool) -> str | None
         return "changed arguments"
     if is_error and name == "cat" and _is_in_place(args[0], kwargs.get("out")):
         return "results in place"
-    if is_error and name in ELEMENTWISE and len(args) == 2 and not kwargs and all(map(_is_operand, args)):
+    if (
+        is_error
+        and name in ELEMENTWISE
+        and len(args) == 2
+        and not kwargs
+        and all(map(_is_operand, args))
+    ):
         is_reduction = name in ("max", "min") and _kind(args[0])  # the number is a dimension
         return "numbers as operands" if not is_reduction and not all(map(_kind, args)) else None
     return None

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Special values, judged by PyTorch: infinities, nan, signs of zeros, the ends of integers (run.py runs it).
+"""Special values, judged by PyTorch: infinities, NaN, signs of zeros, the ends of integers (run.py
+runs it).
 
-The database compares elements by their distance, which zeros of either sign do not have. Here every elementwise function
-meets every value, or pair of values, of a short list, in every type, and zeros must have PyTorch's sign. What it refuses
-(integers divided by zero, operations that a type does not have) is left out.
+The database compares elements by their distance, which does not distinguish zeros. Here every
+elementwise function is called with every value, or pair of values, of a short list, in every type,
+and zeros must have PyTorch's sign. Calls that PyTorch rejects (integers divided by zero, operations
+that a type does not have) are skipped.
 """
 
 from __future__ import annotations
@@ -13,11 +15,40 @@ import sys
 import cases
 import torch
 
-VALUES = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -1.5, 2.5, -2.5, 3.0, -7.0, 0.01, -0.01, 1e4, -1e4,
-          float("inf"), float("-inf"), float("nan")]
+VALUES = [
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    1.0,
+    -1.0,
+    1.5,
+    -1.5,
+    2.5,
+    -2.5,
+    3.0,
+    -7.0,
+    0.01,
+    -0.01,
+    1e4,
+    -1e4,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+]
 #: The relative tolerance; integers must be equal.
-TYPES = {torch.float64: 1e-7, torch.float32: 1.3e-6, torch.bfloat16: 1.6e-2, torch.float16: 1e-3,
-         torch.int64: 0, torch.int32: 0, torch.int16: 0, torch.int8: 0, torch.uint8: 0, torch.bool: 0}
+TYPES = {
+    torch.float64: 1e-7,
+    torch.float32: 1.3e-6,
+    torch.bfloat16: 1.6e-2,
+    torch.float16: 1e-3,
+    torch.int64: 0,
+    torch.int32: 0,
+    torch.int16: 0,
+    torch.int8: 0,
+    torch.uint8: 0,
+    torch.bool: 0,
+}
 
 UNARY = """abs neg bitwise_not exp exp2 expm1 log log2 log1p sqrt rsqrt reciprocal sin cos tan tanh sinh cosh asin acos atan erf erfc floor
 ceil round trunc sign isnan isinf isfinite square logical_not relu leaky_relu elu selu sigmoid silu gelu mish softplus hardswish
@@ -50,7 +81,7 @@ def operands(name: str, arity: int, dtype: torch.dtype) -> list[torch.Tensor]:
 
 
 def check(name: str, arity: int, dtype: torch.dtype) -> str | None:
-    """What is wrong, nothing, or None where PyTorch refuses it."""
+    """The error, an empty text, or None if PyTorch rejects it."""
     arguments = operands(name, arity, dtype)
     try:
         expected = getattr(torch, name, getattr(torch.nn.functional, name, None))(*arguments)
@@ -69,21 +100,29 @@ def check(name: str, arity: int, dtype: torch.dtype) -> str | None:
     if bool(good.all()):
         return ""
     at = tuple((~good).nonzero()[0].tolist())
-    return (f"{int((~good).sum())} of {good.numel()} wrong: of {[a[at].item() for a in arguments]} PyTorch makes "
-            f"{expected[at].item()}, we make {result[at].item()}")
+    return (
+        f"{int((~good).sum())} of {good.numel()} wrong: of {[a[at].item() for a in arguments]} PyTorch makes "
+        f"{expected[at].item()}, we make {result[at].item()}"
+    )
 
 
 def main() -> int:
     judged = failed = 0
     for names, arity in ((UNARY, 1), (BINARY, 2)):
         for name in names:
+            before = judged
             for dtype in TYPES:
                 wrong = check(name, arity, dtype)
                 judged += wrong is not None
                 if wrong:
                     failed += 1
                     print(f"{name} of {str(dtype).removeprefix('torch.')}: {wrong}")
-    print(f"{judged} functions and types on special values: {judged - failed} passed, {failed} failed")
+            if judged == before:
+                failed += 1
+                print(f"{name}: PyTorch refuses it in every type")
+    print(
+        f"{judged} functions and types on special values: {judged - failed} passed, {failed} failed"
+    )
     return 1 if failed else 0
 
 

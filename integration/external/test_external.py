@@ -1,4 +1,5 @@
-"""The judge itself: samples become programs, exclusions have names, the committed table keeps its promise."""
+"""The judge itself: samples become programs, exclusions have names, the committed table is
+consistent."""
 
 import re
 from pathlib import Path
@@ -33,7 +34,8 @@ def test_special_values():
 
 
 def test_every_operation_has_a_judge():
-    """The database, or a case; another name of a judged operation has its meaning. Printing has no result."""
+    """The database, or a case; a synonym of a judged operation has its meaning. Printing has no
+    result."""
     judged = {entries.spelling(name) for name in entries.NAMES}
     judged |= {name for case in CASES for name in re.findall(r"tsr\.(\w+)\(", case.text)}
     meanings = {meaning for name, (_, meaning) in ENTRIES.items() if name in judged}
@@ -45,9 +47,17 @@ def test_table():
     counts = re.search(r"(\d+) samples: (\d+) passed, (\d+) failed, (\d+) excluded", text)
     samples, passed, failed, excluded = map(int, counts.groups())
     assert samples == passed + failed + excluded
+    assert failed == 0 and passed > 50000
     assert excluded < 0.02 * samples
+    assert "**" not in text.split("| entry |")[1], "a cell with failures"
+    beside = re.findall(r"^- `(\w+)\.py`: .*?(\d+) (?:functions )?failed$", text, re.M)
+    assert beside == [("special", "0"), ("cases", "0"), ("accuracy", "0")]
     rows = text.split("## Exclusions")[1]
-    assert all(name in EXCLUSIONS for name in re.findall(r"^\| ([a-z][^|]*?) \|", rows, re.M) if name != "behaviour")
+    assert all(
+        name in EXCLUSIONS
+        for name in re.findall(r"^\| ([a-z][^|]*?) \|", rows, re.M)
+        if name != "behaviour"
+    )
 
 
 def test_exclusions():
@@ -88,8 +98,60 @@ def test_programs():
     class Entry:
         name = "clamp"
 
-    call = calls.write(Entry, [torch.ones(2), None, float("inf")], {"dtype": torch.float16}, "function", "clamp")
+    call = calls.write(
+        Entry, [torch.ones(2), None, float("inf")], {"dtype": torch.float16}, "function", "clamp"
+    )
     assert call.text.endswith("return tsr.clamp(t0, None, tsr.inf, dtype=tsr.fp16)\n")
-    assert calls.write(Entry, [torch.ones(2)], {"out": torch.ones(2)}, "function", "clamp").results.keys() == {"out"}
+    assert calls.write(
+        Entry, [torch.ones(2)], {"out": torch.ones(2)}, "function", "clamp"
+    ).results.keys() == {"out"}
     with pytest.raises(calls.NotInLanguage, match="complex"):
         calls.write(Entry, [torch.ones(2), 1j], {}, "function", "clamp")
+
+
+@pytest.fixture
+def judge():
+    pytest.importorskip("torch")
+    import judge
+
+    return judge
+
+
+def test_fates_of_dropped_elements(judge):
+    import torch
+
+    torch.manual_seed(1)
+    x = torch.ones(40, 50)
+    for p in (0.1, 0.5, 0.9):
+        right = torch.nn.functional.dropout(x, p)
+        assert judge._check_dropped(right, x, p) == ""
+        assert "are dropped at" in judge._check_dropped(torch.zeros_like(x), x, p)
+        assert "are dropped at" in judge._check_dropped(x / (1 - p), x, p)
+        assert "are dropped at" in judge._check_dropped(
+            torch.nn.functional.dropout(x, p / 2) * (1 - p / 2) / (1 - p), x, p
+        )
+        assert "neither" in judge._check_dropped(right * 1.5, x, p)
+    # A few elements may all be dropped, and zeros always are.
+    assert judge._check_dropped(torch.zeros(3), torch.ones(3), 0.5) == ""
+    assert judge._check_dropped(torch.zeros(3000), torch.zeros(3000), 0.5) == ""
+
+
+def test_moments_of_random_numbers(judge):
+    import torch
+
+    torch.manual_seed(1)
+    uniform, normal = (1 / 2, 1 / 12, 1 / 80), (0, 1, 3)
+    assert judge._check_moments(torch.rand(judge.MANY), *uniform) == ""
+    assert judge._check_moments(torch.randn(judge.MANY), *normal) == ""
+    for wrong in (
+        torch.zeros(judge.MANY),
+        torch.full((judge.MANY,), 0.5),
+        torch.rand(judge.MANY) * 0.9,
+    ):
+        assert "of 16384 draws" in judge._check_moments(wrong, *uniform)
+    for wrong in (
+        torch.zeros(judge.MANY),
+        torch.randn(judge.MANY) * 1.2,
+        torch.randn(judge.MANY) + 0.1,
+    ):
+        assert "of 16384 draws" in judge._check_moments(wrong, *normal)

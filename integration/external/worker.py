@@ -1,9 +1,11 @@
-"""Judges operations in this process: one task per line of standard input, one line of JSON per task on standard output.
+"""Judges operations in this process: one task per line of standard input, one line of JSON per task
+on standard output.
 
     worker.py LIMIT | --list
 
-A task is "ENTRY|VARIANT|TYPE", where the type "errors" stands for the error inputs and for wrong calls (wrong.py); at most
-LIMIT samples of each form are judged, all where it is 0. Standard error is free for what libraries say.
+A task is "ENTRY|VARIANT|TYPE", where the type "errors" means the error inputs and invalid calls
+(wrong.py). At most LIMIT samples of each form are judged, all if it is 0. Standard error is left to
+the libraries.
 """
 
 from __future__ import annotations
@@ -49,21 +51,28 @@ def seed(text: str) -> None:
 
 
 def forms(op: Any) -> list[tuple[str, str]]:
-    """How the operation is called beside the function: (form, name)."""
+    """The forms of the operation besides the function: (form, name)."""
     name = entries.spelling(op.name)
     found = []
-    if op.method_variant is not None and not op.name.startswith("__") and op.name not in entries.ATTRIBUTES:
+    if (
+        op.method_variant is not None
+        and not op.name.startswith("__")
+        and op.name not in entries.ATTRIBUTES
+    ):
         found.append(("method", name))
     plain = op.variant_test_name in ("", "no_rounding_mode", "floor_rounding")
     if op.name in entries.OPERATORS and plain and op.variant_test_name != "floor_rounding":
         found.append(("operator", name))
-    found += [("function", alias.name) for alias in op.aliases
-              if "." not in alias.name and op.variant_test_name != "binary"]
+    found += [
+        ("function", alias.name)
+        for alias in op.aliases
+        if "." not in alias.name and op.variant_test_name != "binary"
+    ]
     return found
 
 
 def some(samples: Iterator[Any], limit: int) -> Iterator[Any]:
-    """All samples, or at most so many, spread over all."""
+    """All samples, or at most this many, evenly spread."""
     if not limit:
         return samples
     every = list(samples)
@@ -78,25 +87,40 @@ def run(op: Any, dtype: str, limit: int) -> dict:
         if op.error_inputs_func is not None:
             for one in op.error_inputs("cpu"):
                 sample = one.sample_input
-                verdicts.append(judge.judge_error(op, [sample.input, *sample.args], sample.kwargs, name))
+                verdicts.append(
+                    judge.judge_error(op, [sample.input, *sample.args], sample.kwargs, name)
+                )
         for args, kwargs, message in wrong.of(op):
             reason = exclusions.refusal(message)
-            verdicts.append(judge.Verdict("excluded", reason) if reason else judge.judge_error(op, args, kwargs, name))
+            verdicts.append(
+                judge.Verdict("excluded", reason)
+                if reason
+                else judge.judge_error(op, args, kwargs, name)
+            )
     else:
         kind = getattr(torch, dtype)
         for sample in some(op.reference_inputs("cpu", kind), limit):
-            verdicts.append(judge.judge(op, [sample.input, *sample.args], sample.kwargs, "function", name))
+            verdicts.append(
+                judge.judge(op, [sample.input, *sample.args], sample.kwargs, "function", name)
+            )
         for form, spelled in forms(op):
             for sample in some(op.sample_inputs("cpu", kind), limit):
                 if form == "operator" and (sample.kwargs or isinstance(sample.input, (int, float))):
                     continue
-                verdicts.append(judge.judge(op, [sample.input, *sample.args], sample.kwargs, form, spelled))
+                verdicts.append(
+                    judge.judge(op, [sample.input, *sample.args], sample.kwargs, form, spelled)
+                )
     counts = collections.Counter(one.status for one in verdicts)
     reasons = collections.Counter(one.message for one in verdicts if one.status == "excluded")
     failed = [one for one in verdicts if one.status == "failed"]
-    return {**counts, "reasons": reasons,
-            "messages": [f"{one.message} | {one.program.splitlines()[-1].strip() if one.program else ''}"
-                         for one in failed[:MESSAGES]]}
+    return {
+        **counts,
+        "reasons": reasons,
+        "messages": [
+            f"{one.message} | {one.program.splitlines()[-1].strip() if one.program else ''}"
+            for one in failed[:MESSAGES]
+        ],
+    }
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""Wrong calls made of right ones: for most operations the database has no error inputs.
+"""Invalid calls derived from valid ones: for most operations the database has no error inputs.
 
-Of a few samples of an entry, one argument at a time gets another shape or value, or an argument is added. What
-PyTorch then refuses, the language has to refuse; what it takes is no error. exclusions.py names the exceptions.
+In a few samples of an entry, one argument at a time gets another shape or value, or an argument is
+added. If PyTorch rejects the result, the language must reject it; if PyTorch accepts it, it is not
+an error. exclusions.py names the exceptions.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ UNSEEN = entries.STORAGE | {"padding_idx", "scale_grad_by_freq", "sparse"}
 
 
 def _changed(value: Any) -> Iterator[Any]:
-    """Values of which some cannot stand where this one does."""
+    """Values, some of which are invalid in place of this one."""
     if isinstance(value, torch.Tensor):
         yield value.unsqueeze(0).expand(3, *value.shape)
         if value.ndim:
@@ -49,12 +50,21 @@ def calls(args: list, kwargs: dict) -> Iterator[tuple[list, dict]]:
 
 
 def of(op: Any) -> Iterator[tuple[list, dict, str]]:
-    """Calls of an entry that PyTorch refuses, with its message."""
+    """Calls of an entry that PyTorch rejects, with its message."""
     types = op.supported_dtypes("cpu")
     dtype = next((one for one in (torch.float32, torch.int32, torch.int64) if one in types), None)
-    if dtype is None or op.name == "to" or op.name in entries.ATTRIBUTES or op.name.startswith("__"):
+    if (
+        dtype is None
+        or op.name == "to"
+        or op.name in entries.ATTRIBUTES
+        or op.name.startswith("__")
+    ):
         return  # nothing that a caller writes, or written from parts of the sample
-    samples = [one for one in op.sample_inputs("cpu", dtype) if not isinstance(one.input, torch.Tensor) or one.input.numel()]
+    samples = [
+        one
+        for one in op.sample_inputs("cpu", dtype)
+        if not isinstance(one.input, torch.Tensor) or one.input.numel()
+    ]
     for sample in samples[:: max(len(samples) // SAMPLES, 1)][:SAMPLES]:
         for args, kwargs in calls([sample.input, *sample.args], sample.kwargs):
             try:

@@ -1,6 +1,6 @@
-"""Calls on GPUs without one: a stand-in for libcuda, which loads real cubins and computes nothing.
+"""GPU calls without a GPU: a fake libcuda, which loads real cubins and computes nothing.
 
-What is tested is everything around the kernels: specialisations, streams, results, errors, the cache
+The tests cover everything around the kernels: specialisations, streams, results, errors, the cache
 and the time of a call. Numbers are checked on a GPU by integration/gpu.
 """
 

@@ -1,4 +1,4 @@
-"""The stand-in for libcuda as the tests see it, and arrays that say they are on its devices."""
+"""The interface of the fake libcuda, and arrays that claim to be on its devices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from exchange import CUDA, LIBRARIES, array
 
 
 class Counts(ctypes.Structure):
-    """What is alive in the stand-in, and what was asked of it (runtime/cts/fake/FakeCuda.h)."""
+    """Live objects and request counts of the fake libcuda (runtime/cts/fake/FakeCuda.h)."""
 
     _fields_ = [
         (name, ctypes.c_int64)
@@ -17,6 +17,18 @@ class Counts(ctypes.Structure):
             "contexts_on_stack launches misuses"
         ).split()
     ]
+
+
+#: Runs a kernel of PTX text: its name, the grid, bytes of dynamic shared memory, words and their number (FakeCuda.h).
+Runner = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint * 3),
+    ctypes.c_uint,
+    ctypes.POINTER(ctypes.c_uint64),
+    ctypes.c_int64,
+)
 
 
 class _Control(ctypes.Structure):
@@ -46,7 +58,19 @@ class _Control(ctypes.Structure):
         ),
         (
             "last_sizes",
-            ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint * 3), ctypes.POINTER(ctypes.c_uint * 3)),
+            ctypes.CFUNCTYPE(
+                None, ctypes.POINTER(ctypes.c_uint * 3), ctypes.POINTER(ctypes.c_uint * 3)
+            ),
+        ),
+        ("set_runner", ctypes.CFUNCTYPE(None, Runner)),
+        (
+            "memory_blocks",
+            ctypes.CFUNCTYPE(
+                ctypes.c_int64,
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.POINTER(ctypes.c_uint64),
+                ctypes.c_int64,
+            ),
         ),
     ]
 
@@ -58,6 +82,24 @@ _control = _library.fake_cuda_control().contents
 
 def counts() -> Counts:
     return _control.counts()
+
+
+def set_runner(runner: Runner | None) -> None:
+    """Sets a runner of PTX kernels, which otherwise compute nothing. The caller keeps the runner
+    alive."""
+    _control.set_runner(runner or Runner(0))
+
+
+def revive() -> None:
+    _control.revive()
+
+
+def memory_blocks() -> list[tuple[int, int]]:
+    """The addresses and sizes of all blocks of device memory."""
+    count = _control.memory_blocks(None, None, 0)
+    addresses, sizes = ((ctypes.c_uint64 * count)() for _ in range(2))
+    _control.memory_blocks(addresses, sizes, count)
+    return list(zip(addresses, sizes))
 
 
 def launches() -> int:
@@ -80,12 +122,18 @@ def last_config() -> tuple[list[int], list[int], int, list[int]]:
     grid, block, cluster = ((ctypes.c_uint * 3)() for _ in range(3))
     cooperative, dependent, shared = ctypes.c_int(), ctypes.c_int(), ctypes.c_uint()
     _control.last_sizes(ctypes.byref(grid), ctypes.byref(block))
-    _control.last_launch(ctypes.byref(cluster), *map(ctypes.byref, (cooperative, dependent, shared)))
+    _control.last_launch(
+        ctypes.byref(cluster), *map(ctypes.byref, (cooperative, dependent, shared))
+    )
     return list(grid), list(block), shared.value, list(cluster)
 
 
 class _Stream(ctypes.Structure):
-    _fields_ = [("device", ctypes.c_int32), ("reserved", ctypes.c_int32), ("handle", ctypes.c_void_p)]
+    _fields_ = [
+        ("device", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("handle", ctypes.c_void_p),
+    ]
 
 
 def new_stream(ordinal: int = 0) -> int:
@@ -97,5 +145,5 @@ def new_stream(ordinal: int = 0) -> int:
 
 
 def gpu(*shape: int, ordinal: int = 0, **more):
-    """A new array on a GPU of the stand-in."""
+    """A new array on a fake GPU."""
     return array(*shape, device=(CUDA, ordinal), **more)

@@ -1,22 +1,23 @@
-"""`tessera bench --compare ptx,tileir`: both roads are compiled, called and told side by side."""
+"""`tessera bench --compare ptx,tileir`: both backends are compiled, called and reported side by
+side."""
 
 import fake
 import pytest
 from fake import gpu
 
 import tessera as tsr
-from tessera.bench import command, cubin, roads
+from tessera.bench import command, cubin, backends
 
 pytestmark = pytest.mark.assembles
 
-PROGRAM = '''
+PROGRAM = """
 import tessera as tsr
 from tessera import Tensor
 
 @tsr.function
 def rows(x: Tensor["N", "D"]) -> Tensor["N", "D"]:
     return tsr.softmax(x, dim=-1)
-'''
+"""
 
 
 @pytest.fixture
@@ -26,8 +27,8 @@ def program(tmp_path):
     return f"{path}::rows"
 
 
-def test_both_roads(program, monkeypatch, capsys):
-    """The stand-in computes nothing: the times are made up, and what is around them is not."""
+def test_both_backends(program, monkeypatch, capsys):
+    """The fake libcuda computes nothing: the times are invented, everything around them is real."""
     seen = []
 
     def timed(subject, made):
@@ -35,11 +36,11 @@ def test_both_roads(program, monkeypatch, capsys):
         for one in made:
             before = fake.launches()
             one.compiled(x)
-            seen.append((one.road, fake.launches() - before))
+            seen.append((one.backend, fake.launches() - before))
         return {"ptx": {"burst_ms": 1.0}, "tileir": {"burst_ms": 1.25}}, "", 2 << 20
 
-    monkeypatch.setattr(roads, "missing", lambda: None)
-    monkeypatch.setattr(roads, "_time", timed)
+    monkeypatch.setattr(backends, "missing", lambda: None)
+    monkeypatch.setattr(backends, "_time", timed)
     words = ["--compare", "ptx,tileir", program, "--arg", "x=fp16[512,1024]"]
     assert command.main(words) == 0
     assert seen == [("ptx", 1), ("tileir", 1)]
@@ -51,7 +52,7 @@ def test_both_roads(program, monkeypatch, capsys):
 
 
 def test_without_a_gpu(program, monkeypatch, capsys):
-    monkeypatch.setattr(roads, "missing", lambda: "there is no NVIDIA GPU here")
+    monkeypatch.setattr(backends, "missing", lambda: "there is no NVIDIA GPU here")
     words = ["--compare", "ptx,tileir", program, "--arg", "x=fp16[512,1024]"]
     assert command.main(words) == 0
     assert capsys.readouterr().out.startswith("unsupported: --compare ptx,tileir")
@@ -67,25 +68,32 @@ def scaled(x):
     return tsr.sum(x * 2.0, dim=-1)
 
 
-@pytest.mark.parametrize("road", ["ptx", "tileir"])
-def test_resources_are_read_from_the_code(road):
-    compiled = scaled.compile(tsr.Tensor[512, 1024, tsr.fp32], target="sm_90", via=road)
+@pytest.mark.parametrize("backend", ["ptx", "tileir"])
+def test_resources_are_read_from_the_code(backend):
+    compiled = scaled.compile(tsr.Tensor[512, 1024, tsr.fp32], target="sm_90", via=backend)
     (found,) = cubin.kernels(compiled._artifact.bundle).values()
     (told,) = compiled.report()["kernels"]
-    assert 16 <= found.registers <= 255 and found.threads >= 32 and 0 < found.occupancy("sm_90") <= 1
+    assert (
+        16 <= found.registers <= 255 and found.threads >= 32 and 0 < found.occupancy("sm_90") <= 1
+    )
     for name in ("registers", "threads"):
         assert told.get(name, getattr(found, name)) == getattr(found, name)
 
 
-def kind(registers: int, stack: int = 0, tile: int = 1, road: str = "ptx") -> roads.Made:
+def kind(registers: int, stack: int = 0, tile: int = 1, backend: str = "ptx") -> backends.Made:
     kernels = [{"dims": [{"name": "n", "tile": tile}]}]
     resources = [cubin.Resources(registers, stack, 1024, 256)]
-    return roads.Made(road, None, 0.1, {"kernels": kernels}, resources)
+    return backends.Made(backend, None, 0.1, {"kernels": kernels}, resources)
 
 
 def test_reasons():
-    fast = kind(64, road="tileir")
-    assert roads.reasons(fast, kind(64), "sm_90") == "the counters are alike: the instructions differ"
-    assert "ptx spills 32 B" in roads.reasons(fast, kind(64, stack=32), "sm_90")
-    assert "ptx fills 25 % of the threads, tileir 50 %: registers" in roads.reasons(fast, kind(128), "sm_90")
-    assert "tiles differ: tileir n=1, ptx n=2" in roads.reasons(fast, kind(64, tile=2), "sm_90")
+    fast = kind(64, backend="tileir")
+    assert (
+        backends.reasons(fast, kind(64), "sm_90")
+        == "the counters are alike: the instructions differ"
+    )
+    assert "ptx spills 32 B" in backends.reasons(fast, kind(64, stack=32), "sm_90")
+    assert "ptx fills 25 % of the threads, tileir 50 %: registers" in backends.reasons(
+        fast, kind(128), "sm_90"
+    )
+    assert "tiles differ: tileir n=1, ptx n=2" in backends.reasons(fast, kind(64, tile=2), "sm_90")

@@ -1,4 +1,4 @@
-"""Code for GPUs in the cache on disk, assembling in parallel, and our part of a compilation's time."""
+"""Code for GPUs in the disk cache, parallel assembling, and our part of a compilation's time."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_a_second_process_finds_the_cubin(tmp_path):
 
 
 def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
-    """Code is kept by what the table says too; see docs/gpu.md."""
+    """The table's content is part of the cache key; see docs/gpu.md."""
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     table = tmp_path / "cache/tuning-sm_90.txt"
     types = [Tensor[8192, 8192, bf16]] * 2
@@ -84,7 +84,7 @@ def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
     (signature,) = re.findall(r"^  tuning  (\w+)", text, re.MULTILINE)
     head = "tessera tuning 1 sm_90\n"
     for tiles in ("64x64x128", "128x64x128"):
-        table.write_text(f"{head}{signature} {tiles} warps=4 1.0 1.07 a test\n")
+        table.write_text(f"{head}{signature} {tiles} num_warps=4 1.0 1.07 a test\n")
         told = "1.07 times as fast as the cost model's choice (a test)"
         assert make() == (tiles, False, told)
         assert make() == (tiles, True, told)
@@ -114,7 +114,10 @@ def attention(q, k, v):
 
 
 EXAMPLES = {
-    "gelu_linear": (gelu_linear, [Tensor["M", "K", bf16], Tensor["K", "N", bf16], Tensor["N", bf16]]),
+    "gelu_linear": (
+        gelu_linear,
+        [Tensor["M", "K", bf16], Tensor["K", "N", bf16], Tensor["N", bf16]],
+    ),
     "normed": (normed, [Tensor[4096, 1000, fp32], Tensor[1000, fp32], Tensor[1000, fp32]]),
     "attention": (attention, [Tensor["B", "H", "S", 64, bf16]] * 3),
 }
@@ -133,7 +136,7 @@ def test_source_to_bytecode(name):
 
 
 def assembler(folder: Path, body: str) -> str:
-    """A program that stands before tileiras; `body` is shell code for all but the question of its version."""
+    """A program that wraps tileiras; `body` is shell code for everything but `--version`."""
     real = os.environ.get("TESSERA_TILEIRAS") or str(HERE.parents[1] / ".venv/bin/tileiras")
     script = folder / "tileiras"
     script.write_text(
@@ -156,7 +159,7 @@ def two(x):
 
 
 def test_functions_are_assembled_in_parallel(tmp_path, monkeypatch):
-    """Two compilations at once run two assemblers, which meet: each waits until the other has begun."""
+    """Two concurrent compilations run two assemblers: each waits until the other has started."""
     marks = tmp_path / "marks"
     marks.mkdir()
     meet = f"""

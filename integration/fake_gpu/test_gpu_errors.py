@@ -1,4 +1,4 @@
-"""What goes wrong around a GPU is told clearly, and the process and the function stay usable."""
+"""Errors around a GPU are reported clearly, and the process and the function stay usable."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ PROGRAM = """
 
 
 def message(tmp_path, error="tsr.DeviceError", via="auto", **environment) -> str:
-    """What the call says in another process, twice the same; the CPU goes on."""
+    """The error of the call in another process, twice the same; the CPU still works."""
     program = tmp_path / "program.py"
     paths = [str(HERE), str(HERE.parent / "python")]
     program.write_text(textwrap.dedent(PROGRAM).format(paths=paths, error=error, via=via))
@@ -89,7 +89,7 @@ def test_no_gpu(tmp_path):
 
 def test_a_library_that_is_no_driver(tmp_path):
     text = message(tmp_path, TESSERA_CUDA_LIBRARY=str(LIBRARIES / "libtessera_rt.so"))
-    assert text.endswith("is no NVIDIA driver")
+    assert text.endswith("is not an NVIDIA driver")
 
 
 def test_a_chip_that_is_not_known(tmp_path):
@@ -120,7 +120,9 @@ def test_devices_are_not_mixed():
     for other, place in ((array(8), "the cpu"), (np.ones(8, np.float32), "the cpu")):
         with pytest.raises(tsr.ArgumentError, match="argument 'y': expected an array on cuda:0 as"):
             add(gpu(8), other)
-        with pytest.raises(tsr.ArgumentError, match=f"on {place} as argument 'x', found one on cuda"):
+        with pytest.raises(
+            tsr.ArgumentError, match=f"on {place} as argument 'x', found one on cuda"
+        ):
             add(other, gpu(8))
     with pytest.raises(tsr.ArgumentError, match="found one on cuda:1"):
         add(gpu(8), gpu(8, ordinal=1))
@@ -148,7 +150,11 @@ def test_no_memory_for_a_temporary():
     for _ in range(2):
         with pytest.raises(tsr.OutOfMemoryError) as raised:
             columns(*large, out=out)
-        for part in ("'columns' needs 1.0 GiB of temporary memory", "out of memory on cuda:0", "free"):
+        for part in (
+            "'columns' needs 1.0 GiB of temporary memory",
+            "out of memory on cuda:0",
+            "free",
+        ):
             assert part in str(raised.value)
     columns(*small)
     assert tsr.metrics()["device_memory_in_use"] == 0
@@ -173,7 +179,9 @@ def test_a_refused_launch_names_the_kernel():
     x = gpu(8)
     double(x)
     fake.fail_next("cuLaunchKernelEx", 1)
-    with pytest.raises(tsr.DeviceError, match=r"kernel 'double_0', grid \(1, 1, 1\).*arguments \(0x"):
+    with pytest.raises(
+        tsr.DeviceError, match=r"kernel 'double_0', grid \(1, 1, 1\).*arguments \(0x"
+    ):
         double(x)
     assert double(x).shape == (8,)
 

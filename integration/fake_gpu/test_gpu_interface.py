@@ -1,4 +1,4 @@
-"""Arrays that tell their place on a GPU by `__cuda_array_interface__`, as CuPy's do."""
+"""Arrays with `__cuda_array_interface__`, such as CuPy's."""
 
 import sys
 import types
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.assembles
 
 
 class Array:
-    """As much of CuPy's array as is used, in the host's memory."""
+    """The used part of CuPy's array, in host memory."""
 
     def __init__(self, shape, dtype="float32", device=0, strides=None, frozen=False):
         self.memory = np.zeros(int(np.prod(shape)) + 64, dtype)
@@ -53,7 +53,7 @@ class Place:
 
 @pytest.fixture
 def library(monkeypatch):
-    """A library `fake_cupy`, whose arrays remember where they were made."""
+    """A library `fake_cupy`, whose arrays record where they were created."""
     module = types.ModuleType("fake_cupy")
 
     def empty(shape, dtype):

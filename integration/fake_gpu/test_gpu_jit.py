@@ -1,4 +1,4 @@
-"""Functions that are called with arrays of a GPU: compiled for it, and launched on its streams."""
+"""Functions called with GPU arrays: compiled for the GPU, and launched on its streams."""
 
 import fake
 import pytest
@@ -50,7 +50,7 @@ def test_the_stream_is_the_librarys_or_the_given_one():
     theirs, ours = fake.new_stream(), fake.new_stream()
     try:
         fake_arrays.set_stream(theirs)
-        for _ in range(2):  # the slow path, then the quick one
+        for _ in range(2):  # the slow path, then the fast one
             assert scaled(x, y, 0.5, out=out) is out
             assert fake.last_launch()[0] == theirs
             assert scaled(x, y, 0.5, out=out, stream=ours) is out
@@ -168,7 +168,9 @@ def test_ahead_of_time(tmp_path):
         assert compiled(x, y, 0.5, out=out) is out
     with pytest.raises(tsr.ArgumentError, match="not of the class that was compiled"):
         compiled(gpu(10, 32), gpu(10, 32), 0.5)
-    with pytest.raises(tsr.DeviceError, match="compiled for target 'sm_90', the arrays are on the cpu"):
+    with pytest.raises(
+        tsr.DeviceError, match="compiled for target 'sm_90', the arrays are on the cpu"
+    ):
         compiled(array(10, 64), array(10, 64), 0.5)
     compiled.save(tmp_path / "scaled.tsb")
     loaded = tsr.load(tmp_path / "scaled.tsb").scaled
@@ -195,9 +197,9 @@ def test_targets_and_stages():
 
 
 @pytest.mark.assembles
-def test_roads():
+def test_backends():
     made = make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_90", via="tileir")
-    assert made.report()["road"] == "tileir"
+    assert made.report()["backend"] == "tileir"
     with pytest.raises(tsr.CompileError, match="'sm_90:ptx' is not supported via 'tileir'"):
         make().compile(Tensor[8, fp32], Tensor[8, fp32], 0.5, target="sm_90:ptx", via="tileir")
     with pytest.raises(tsr.CompileError, match="'sm_75' is not supported via 'tileir'.*via 'ptx'"):

@@ -1,4 +1,5 @@
-"""What a call on a GPU costs over the driver's launch: the best of many rounds on the stand-in."""
+"""The overhead of a GPU call over the driver's launch: the best of many rounds on the fake
+libcuda."""
 
 import time
 
@@ -39,7 +40,7 @@ def check(function, arrays, name):
     function(*arguments, out=out)
     assert fake.launches() == before + 1
     ours = best_time(lambda: function(*arguments, out=out))
-    print(f"{name}: {ours:.2f} microseconds with the stand-in's launch")
+    print(f"{name}: {ours:.2f} microseconds with the fake libcuda's launch")
     assert ours < 2, f"{ours:.2f} microseconds"
 
 

@@ -1,4 +1,4 @@
-"""The counters of a process that works on a GPU, from Python and as Prometheus reads them."""
+"""The counters of a process that uses a GPU, in Python and in Prometheus' format."""
 
 import fake
 import pytest
@@ -25,7 +25,7 @@ def test_counters_of_calls_on_a_gpu():
     assert spent["calls"] == 3 and spent["launches"] == 0
     assert spent["device_launches"] == fake.launches() - launched > 3
     assert spent["compilations"] == 1 and spent["compile_nanoseconds"] > 0
-    assert spent["cache_misses"] == 2 and spent["cache_written_bytes"] > 0
+    assert spent["cache_misses"] == 1 and spent["cache_written_bytes"] > 0
     assert spent["modules_loaded"] >= 1 and spent["load_nanoseconds"] > 0
     assert after["device_memory_in_use"] == 0
     assert after["device_memory_reserved"] >= 256 * 256 * 4

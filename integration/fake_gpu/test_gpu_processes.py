@@ -1,4 +1,4 @@
-"""Threads, a forked child, and the end of a process, while functions run on a GPU."""
+"""Threads, a forked child, and process exit, while functions run on a GPU."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_threads_compile_and_call_one_function():
     assert fake.counts().misuses == 0 and fake.counts().contexts_on_stack == 0
 
 
-def test_a_forked_child_is_told(tmp_path):
+def test_a_forked_child_gets_an_error(tmp_path):
     out = run(
         tmp_path,
         """

@@ -1,20 +1,26 @@
-"""Code by way of our own PTX on the stand-in for libcuda: shapes of launches, the cache, reports."""
+"""Code of the PTX backend on the fake libcuda: launch shapes, the cache, reports."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from fake import gpu, launches
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "ptx"))
+
+from assemblers import PTXAS
+
 import tessera as tsr
 from tessera import Tensor, fp32
 from tessera.compiler import library_path
-from tessera.tools import ptxas_identity
+from tessera.tools import identity
 
-PTXAS = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
-assembles = pytest.mark.skipif(not os.access(PTXAS, os.X_OK), reason="unsupported: ptxas is not installed")
+assembles = pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
 
 
 def make():
@@ -31,7 +37,7 @@ def driver_assembles(monkeypatch):
 
 
 def test_ptx_is_launched_with_its_blocks(driver_assembles):
-    """The stand-in refuses a launch whose block is not what the PTX says."""
+    """The fake libcuda rejects a launch whose block size differs from the PTX."""
     softmax, before = make(), launches()
     softmax(gpu(10, 64))
     assert launches() == before + 1
@@ -49,7 +55,7 @@ def test_cubins_are_launched_with_their_blocks(monkeypatch):
 def test_reports(monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", PTXAS)
     report = make().compile(Tensor[64, 1000, fp32], target="sm_90").report()
-    assert (report["target"], report["road"]) == ("sm_90a:ptx", "ptx")
+    assert (report["target"], report["backend"]) == ("sm_90a:ptx", "ptx")
     assert report["assembler"].startswith("ptxas ")
     (kernel,) = report["kernels"]
     assert kernel["threads"] % 32 == 0 and 0 < kernel["registers"] <= 255
@@ -57,19 +63,23 @@ def test_reports(monkeypatch):
     assert 0 < kernel["occupancy"] <= 1
 
 
-def test_stages_and_roads(driver_assembles):
+def test_stages_and_backends(driver_assembles):
     types = [Tensor[64, 1000, fp32]]
     assert ".target sm_80" in make().inspect_ir("ptx", *types, target="sm_80")
-    with pytest.raises(tsr.CompileError, match="'tileir' does not exist for target 'sm_80' via 'ptx'"):
+    with pytest.raises(
+        tsr.CompileError, match="'tileir' does not exist for target 'sm_80' via 'ptx'"
+    ):
         make().inspect_ir("tileir", *types, target="sm_80")
-    with pytest.raises(tsr.ArgumentError, match="option 'via': expected 'auto' or 'tileir' or 'ptx'"):
+    with pytest.raises(
+        tsr.ArgumentError, match="option 'via': expected 'auto' or 'tileir' or 'ptx'"
+    ):
         make().compile(*types, target="sm_90", via="spirv")
 
 
-def test_the_cache_tells_roads_and_assemblers_apart(tmp_path, monkeypatch):
+def test_cache_distinguishes_backends_and_assemblers(tmp_path, monkeypatch):
     library = library_path()
     monkeypatch.setenv("TESSERA_PTXAS", "none")
-    none = ptxas_identity(library)
+    none = identity("ptxas", library)
     for name in ("one", "two"):
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\necho {name} {'x' * len(name)}\n" + "#" * ord(name[0]))
@@ -77,19 +87,80 @@ def test_the_cache_tells_roads_and_assemblers_apart(tmp_path, monkeypatch):
     seen = [none]
     for name in ("one", "two"):
         monkeypatch.setenv("TESSERA_PTXAS", str(tmp_path / name))
-        seen.append(ptxas_identity(library))
+        seen.append(identity("ptxas", library))
     assert len({str(one) for one in seen}) == 3
     monkeypatch.delenv("TESSERA_PTXAS")
     folder = tmp_path / "bin"
     folder.mkdir()
-    before = ptxas_identity(library)
+    before = identity("ptxas", library)
     shutil.copy(tmp_path / "one", folder / "ptxas")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    assert ptxas_identity(library) != before
+    assert identity("ptxas", library) != before
+
+
+@assembles
+def test_cubins_are_found_whatever_the_place_of_the_assembler(tmp_path, monkeypatch):
+    """A copied cache works on a machine with the same tools elsewhere, with the same
+    measurements."""
+    command = [sys.executable, "-m", "tessera", "cache"]
+    table = tmp_path / "cache" / "tuning-sm_90.txt"
+    table.parent.mkdir(mode=0o700)
+    table.write_text("tessera tuning 1 sm_90\n")
+    cached = []
+    for number, folder in enumerate(("cache", "cache", "other")):
+        place = tmp_path / str(number) / "ptxas"
+        place.parent.mkdir()
+        shutil.copyfile(PTXAS, place)
+        place.chmod(0o755)
+        os.utime(place, (1e9 + number, 1e9))
+        monkeypatch.setenv("TESSERA_PTXAS", str(place))
+        monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / folder))
+        if number == 2:
+            subprocess.run([*command, "import", str(tmp_path / "cache.tsa")], check=True)
+        cached.append(make().compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached)
+        subprocess.run([*command, "export", str(tmp_path / "cache.tsa")], check=True)
+    assert cached == [False, True, True]
+    (tmp_path / "other" / "tuning-sm_90.txt").write_text(
+        "tessera tuning 1 sm_90\n# other measurements\n"
+    )
+    assert not make().compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached
+    with open(tmp_path / "2/ptxas", "ab") as file:
+        file.write(b"another release")
+    assert not make().compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached
+
+
+@pytest.mark.parametrize("kind", ["pipe", "open", "link", "huge", "binary"])
+def test_tables_that_are_none(tmp_path, monkeypatch, kind, driver_assembles):
+    """Measurements that others could have written, or that are not text, are ignored."""
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    for name in ("tuning-sm_90.txt", "backends-sm_90.txt"):
+        table = tmp_path / "cache" / name
+        if kind == "pipe":
+            os.mkfifo(table, 0o600)
+        elif kind == "link":
+            table.symlink_to("/dev/zero")
+        else:
+            table.write_bytes(
+                bytes(range(256)) * 10
+                if kind == "binary"
+                else f"tessera {name[:-10]} 1 sm_90\n".encode()
+            )
+        if kind == "open":
+            table.chmod(0o666)
+        elif kind == "huge":
+            os.truncate(table, 1 << 40)
+
+    @tsr.function
+    def softmax(x):
+        return tsr.softmax(x, dim=-1)
+
+    assert not softmax.compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached
+    assert softmax.compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached
 
 
 def mixed():
-    """A product in fp32, which goes by CUDA Tile IR, and a softmax of its rows, which goes by PTX."""
+    """A contraction in fp32, which uses CUDA Tile IR, and a softmax of its rows, which uses PTX."""
 
     @tsr.function
     def weights(x, w):
@@ -99,19 +170,19 @@ def mixed():
 
 
 @pytest.mark.assembles
-def test_kernels_of_one_program_come_by_both_roads(driver_assembles):
+def test_kernels_of_one_program_use_both_backends(driver_assembles):
     types = [Tensor[512, 256, fp32], Tensor[256, 512, fp32]]
     compiled = mixed().compile(*types, target="sm_90")
     report = compiled.report()
-    assert (report["target"], report["road"]) == ("sm_90:ptx+tileir,x86_64", "ptx+tileir")
-    assert [kernel["road"] for kernel in report["kernels"]] == ["tileir", "ptx"]
+    assert (report["target"], report["backend"]) == ("sm_90:ptx+tileir,x86_64", "ptx+tileir")
+    assert [kernel["backend"] for kernel in report["kernels"]] == ["tileir", "ptx"]
     for via in ("ptx", "tileir"):
         one = mixed().compile(*types, target="sm_90", via=via).report()
-        assert one["road"] == via and not any("road" in kernel for kernel in one["kernels"])
+        assert one["backend"] == via and not any("backend" in kernel for kernel in one["kernels"])
 
 
 @pytest.mark.assembles
-def test_both_roads_are_launched_in_a_call(driver_assembles, tmp_path):
+def test_both_backends_are_launched_in_a_call(driver_assembles, tmp_path):
     weights, before = mixed(), launches()
     x, w = gpu(512, 256), gpu(256, 512)
     weights(x, w)
@@ -128,11 +199,11 @@ def test_both_roads_are_launched_in_a_call(driver_assembles, tmp_path):
 
 
 @pytest.mark.assembles
-def test_stages_of_one_road_decide_for_both(driver_assembles):
-    """What is of one cubin takes the road of the program's products."""
+def test_stages_of_one_backend_decide_for_both(driver_assembles):
+    """A kernel that shares a cubin uses the backend of the program's contractions."""
     types = [Tensor[512, 256, fp32], Tensor[256, 512, fp32]]
     show = lambda stage: mixed().inspect_ir(stage, *types, target="sm_90")  # noqa: E731
     assert show("ptx").count(".visible .entry") == 2
     assert show("tileir").count("entry @") == 2
-    assert show("sched").count("sched.road") == 2
+    assert show("sched").count("sched.backend") == 2
     assert show("target").count("tessera_target.image") == 2

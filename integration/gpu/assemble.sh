@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs NVIDIA's assembler in place of itself: for a limited time, so that one module does not hold up thousands
-# of others, and once for the same bytecode, whichever build of the compiler wrote it.
+# Wraps NVIDIA's assembler: limits its time, so that one module does not hold up thousands of
+# others, and assembles the same bytecode once, whichever build of the compiler wrote it.
 #
 #   TESSERA_TILEIRAS=assemble.sh  with REAL_TILEIRAS, KEPT_CUBINS (a folder), ASSEMBLY_SECONDS (of processor time)
 ulimit -t "$ASSEMBLY_SECONDS"

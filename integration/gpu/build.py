@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes build/gpu: all that a machine with a GPU needs to check and measure, without a compiler.
+"""Creates build/gpu: all files that a machine with a GPU needs, without a compiler.
 
-    build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…] [--seeds 0:100] [--calls 2]
-             [NAME…]
+    build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…]
+             [--seeds 0:100] [--calls 2] [NAME…]
 
-It holds the Python package with the runtime and without the compiler, check.py with its steps, and parts: the
-benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls with what their results
-may be, the runtime's conformance suite. What the compiler refuses is listed, travels as a failed case, and
-makes the exit status 1. Bytecode is assembled once (build/cubins), so a second run is quick.
+It contains the Python package with the runtime and without the compiler, check.py with its steps,
+and parts: the benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls
+with their allowed results, the runtime's conformance suite. Programs that the compiler rejects are
+listed, recorded as failed cases, and make the exit status 1. Bytecode is assembled once
+(build/cubins), so a second run is fast.
 """
 
 from __future__ import annotations
@@ -38,13 +39,24 @@ from memory import MEMORY_ROWS
 from rows import EXTRA, FIXED, MEASURED, ROWS, Row
 from small import SMALL_ROWS
 
-BENCH_FILES = ("rows", "memory", "small", "peers", "triton_peers", "timing", "exact", "bench", "counters")
+BENCH_FILES = (
+    "rows",
+    "memory",
+    "small",
+    "peers",
+    "triton_peers",
+    "timing",
+    "exact",
+    "bench",
+    "counters",
+)
 STRIP = shutil.which("llvm-strip-22") or "strip"  # for all machines
 LIMIT = 60 << 20  # what travels in all, a few MB for the tree left
 
 
 def environment(target: str) -> dict[str, str]:
-    """One in which modules for GPUs are assembled for a limited time, and each one once."""
+    """An environment in which modules for GPUs are assembled with a time limit, and each one
+    once."""
     if not target.startswith("sm_"):
         return dict(os.environ)
     kept = TOP / "build/cubins"
@@ -67,7 +79,7 @@ def run(command: list, target: str, text: str | None = None) -> subprocess.Compl
 def compile_row(
     row: Row, out: Path, target: str, is_fixed: bool = False, name: str = ""
 ) -> str | None:
-    """Writes a row's bundle, for many sizes or for its own alone; returns what went wrong."""
+    """Writes a row's bundle, for many sizes or for its own alone; returns the error."""
     file = out / (name or (row.fixed_bundle if is_fixed else row.bundle))
     program = BENCH / "programs.py"
     if is_fixed:
@@ -94,16 +106,18 @@ def build_bench(out: Path, options: argparse.Namespace) -> list[str]:
     for row, is_fixed in jobs:
         (out / (row.fixed_bundle if is_fixed else row.bundle)).unlink(missing_ok=True)
     with ThreadPoolExecutor(options.jobs) as pool:
-        failures = list(pool.map(lambda job: compile_row(job[0], out, options.target, job[1]), jobs))
+        failures = list(
+            pool.map(lambda job: compile_row(job[0], out, options.target, job[1]), jobs)
+        )
     return [f"{row.name}: {why}" for (row, _), why in zip(jobs, failures) if why]
 
 
 def build_memory(out: Path, options: argparse.Namespace) -> list[str]:
-    """Each row by its own road and by the other one."""
+    """Each row by its own backend and by the other one."""
     jobs = []
     for row in chosen(MEMORY_ROWS, options):
-        other = "tileir" if row.road == "ptx" else "ptx"
-        jobs += [(row, row.road, row.bundle), (row, other, row.other_bundle)]
+        other = "tileir" if row.backend == "ptx" else "ptx"
+        jobs += [(row, row.backend, row.bundle), (row, other, row.other_bundle)]
     with ThreadPoolExecutor(options.jobs) as pool:
         one = lambda job: compile_row(job[0], out, options.by(job[1]), name=job[2])  # noqa: E731
         failures = list(pool.map(one, jobs))
@@ -118,7 +132,7 @@ def build_small(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def build_counters(out: Path, options: argparse.Namespace) -> list[str]:
-    """Bundles by our own PTX with what the compiler reports of their kernels."""
+    """Bundles of the PTX backend with the compiler's report on their kernels."""
     script = "import json, sys; import programs, tessera as tsr\n"
     script += "types = [tsr.Tensor[(*one['sizes'], getattr(tsr, one['dtype']))] for one in json.loads(sys.argv[2])]\n"
     script += "code = getattr(programs, sys.argv[1]).compile(*types, target=sys.argv[3])\n"
@@ -126,10 +140,21 @@ def build_counters(out: Path, options: argparse.Namespace) -> list[str]:
     failures = []
     for row in chosen(COUNTED_ROWS, options):
         types = json.dumps([{"sizes": one.sizes, "dtype": one.dtype} for one in row.arguments])
-        command = [sys.executable, "-c", script, row.function, types, options.by("ptx"), out / row.bundle]
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            row.function,
+            types,
+            options.by("ptx"),
+            out / row.bundle,
+        ]
         paths = os.pathsep.join((str(TOP / "build/python"), str(BENCH)))
         done = subprocess.run(
-            command, capture_output=True, text=True, env=environment(options.target) | {"PYTHONPATH": paths}
+            command,
+            capture_output=True,
+            text=True,
+            env=environment(options.target) | {"PYTHONPATH": paths},
         )
         if done.returncode:
             failures.append(f"{row.name}: {done.stderr}")
@@ -139,8 +164,8 @@ def build_counters(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
-    """What a table of measurements calls the row's kernel, and bundles of its candidates by their choice, the
-    cost model's first."""
+    """The signature of the row's kernel, and bundles of its candidates by their choice, the cost
+    model's first."""
     target = options.by("tileir" if options.via == "auto" else options.via)
     program = [f"{BENCH / 'programs.py'}::{row.function}", *row.flags(), "--target", target]
     program += ["--option", "tuning=false"]
@@ -170,7 +195,7 @@ def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def record(out: Path, options: argparse.Namespace, command: list[str], **more) -> list[str]:
-    """Runs record.py in several processes, each with its part; returns what was refused."""
+    """Runs record.py in several processes, each with its part; returns the rejected cases."""
     search = [TOP / "build/python", HERE, TOP / "integration/cpu", TOP / "integration/random"]
     told_to = environment(options.target) | {"PYTHONPATH": os.pathsep.join(map(str, search))}
     for file in out.glob("*.zip"):
@@ -189,7 +214,9 @@ def record(out: Path, options: argparse.Namespace, command: list[str], **more) -
         try:
             cases = json.loads(zipfile.ZipFile(out / f"{part}.zip").read("cases.json"))
         except (OSError, zipfile.BadZipFile, KeyError):
-            failures.append(f"{out.name}: the recorder ended with {status}:\n{log.read_text()[-2000:]}")
+            failures.append(
+                f"{out.name}: the recorder ended with {status}:\n{log.read_text()[-2000:]}"
+            )
             continue
         log.unlink()
         refused = [f"{case['name']}: {case['refused']}" for case in cases if "refused" in case]
@@ -205,7 +232,9 @@ def build_suite(out: Path, options: argparse.Namespace) -> list[str]:
 
 def build_random(out: Path, options: argparse.Namespace) -> list[str]:
     seeds = [int(part) for part in options.seeds.split(":")]
-    return record(out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds, calls=options.calls)
+    return record(
+        out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds, calls=options.calls
+    )
 
 
 def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
@@ -219,7 +248,7 @@ def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def build_calls(out: Path, options: argparse.Namespace) -> list[str]:
-    """What integration/gpu_calls makes, with its own check."""
+    """The output of integration/gpu_calls, with its own check."""
     command = [sys.executable, TOP / "integration/gpu_calls/build.py"]
     search = {"PYTHONPATH": str(TOP / "build/python")}
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | search)
@@ -249,7 +278,10 @@ def copy_scripts(out: Path) -> None:
     source = TOP / "build/python/tessera"
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
-    scripts = [HERE / f"{n}.py" for n in ("check", "steps", "isolate", "driver", "bulk", "replay", "ranges")]
+    scripts = [
+        HERE / f"{n}.py"
+        for n in ("check", "steps", "isolate", "driver", "bulk", "replay", "ranges")
+    ]
     scripts += [BENCH / f"{name}.py" for name in BENCH_FILES]
     programs = ("run", "worker", "reports")  # all but what runs and tests them
     scripts += [
@@ -283,20 +315,29 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="parts of names of what is compiled; default: all")
     parser.add_argument("--only", default=",".join(PARTS), help="parts; default: %(default)s")
     parser.add_argument("--arch", default="sm_90")
-    parser.add_argument("--via", default="auto", choices=("auto", "tileir", "ptx"), help="the road")
+    parser.add_argument(
+        "--via", default="auto", choices=("auto", "tileir", "ptx"), help="the backend"
+    )
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
-    parser.add_argument("--calls", type=int, default=2, help="sets of sizes of a random program, default %(default)s")
-    parser.add_argument("--candidates", type=int, default=6, help="for each row, default %(default)s")
+    parser.add_argument(
+        "--calls",
+        type=int,
+        default=2,
+        help="sets of sizes of a random program, default %(default)s",
+    )
+    parser.add_argument(
+        "--candidates", type=int, default=6, help="for each row, default %(default)s"
+    )
     parser.add_argument("--out", type=Path, default=TOP / "build/gpu")
     options = parser.parse_args()
     parts = options.only.split(",")
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"expected parts of {', '.join(PARTS)}, found {', '.join(unknown)}")
     gpu = options.arch.startswith("sm_")
-    road = {"auto": "", "tileir": "tileir,", "ptx": "ptx,"}
-    options.by = lambda via: f"{options.arch}:{road[via]}{options.host}" if gpu else options.arch
+    backend = {"auto": "", "tileir": "tileir,", "ptx": "ptx,"}
+    options.by = lambda via: f"{options.arch}:{backend[via]}{options.host}" if gpu else options.arch
     options.target = options.by(options.via)
     copy_scripts(options.out)
     failures = []

@@ -1,8 +1,9 @@
-"""Two kernels, for NVIDIA's tools to look at: one writes memory, by a bulk copy or plainly, the other reads it.
+"""Two kernels for NVIDIA's tools: one writes memory, by a bulk copy or by plain stores, the other
+reads it.
 
     compute-sanitizer --tool initcheck python3 bulk.py bulk
 
-A tool that calls what is read uninitialised does not see what bulk copies write.
+A tool that reports uninitialised reads here does not track bulk copies.
 """
 
 from __future__ import annotations
@@ -63,9 +64,22 @@ def main(how: str) -> int:
         kernel = ctypes.c_void_p()
         driver.call("cuModuleGetFunction", ctypes.byref(kernel), module, name.encode())
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(address))
-        driver.call("cuLaunchKernel", kernel, *[ctypes.c_uint(1)] * 6, ctypes.c_uint(0), None, arguments, None)
+        driver.call(
+            "cuLaunchKernel",
+            kernel,
+            *[ctypes.c_uint(1)] * 6,
+            ctypes.c_uint(0),
+            None,
+            arguments,
+            None,
+        )
     answer = ctypes.c_uint32()
-    driver.call("cuMemcpyDtoH_v2", ctypes.byref(answer), ctypes.c_uint64(address.value + 32), ctypes.c_size_t(4))
+    driver.call(
+        "cuMemcpyDtoH_v2",
+        ctypes.byref(answer),
+        ctypes.c_uint64(address.value + 32),
+        ctypes.c_size_t(4),
+    )
     return 0 if answer.value == 2 else 1
 
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Checks and measures what build.py made, where the GPU is.
+"""Checks and measures the output of build.py, on the machine with the GPU.
 
-    check.py [--only STEP,…] [--json FILE] [--seconds N] [--burst] [NAME…]
+    check.py [--only STEP,…] [--json FILE] [--seconds N] [--sustained SECONDS | --burst] [NAME…]
 
-Needs Python 3.11 or later with NumPy, and NVIDIA's driver; the benchmark needs PyTorch; nothing needs a
-compiler. Steps are in steps.py. Results go to the file as they come; a file of the same commit is continued:
-what it holds is not run again. --seconds cuts the run: what was not reached is counted, and the next run
-continues there. Without a GPU it says "unsupported".
+Needs Python 3.11 or later with NumPy, and NVIDIA's driver; the benchmark needs PyTorch; nothing
+needs a compiler. Steps are in steps.py. Results are written to the file one by one; a file of the
+same commit is continued: its results are not run again. --seconds limits the run: items that were
+not reached are counted, and the next run continues there. Benchmarks measure in bursts and under
+load: --sustained is the number of seconds of load for each contender of a goal, --burst skips it.
+Without a GPU it prints "unsupported".
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ class Report:
 
     def add(self, step: str, name: str, result: dict) -> None:
         self.of(step)[name] = result
+        self.write()
+
+    def write(self) -> None:
         if self.path:
             part = self.path.with_suffix(".part")
             part.write_text(json.dumps(self.data, indent=1) + "\n")
@@ -63,14 +68,26 @@ def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, rep
     if rest and step.prepare(rest, deadline):
         print(f"{step.name}: prepared in {time.monotonic() - start:.0f} s", flush=True)
 
-    def add(name: str, result: dict) -> None:
-        report.add(step.name, name, result)
-        if step.verbose or not result["good"]:
-            print(step.line(name, result), flush=True)
+    shown: dict[str, str] = {}
 
-    burst = ["--burst"] if options.burst else []
-    command = [sys.executable, __file__, *burst, "--worker", step.name]
+    def add(name: str, result: dict) -> None:
+        report.of(step.name)[name] = result
+        step.settle(report.of(step.name))
+        report.write()
+        if step.verbose or not result["good"]:
+            shown[name] = step.line(name, result)
+            print(shown[name], flush=True)
+
+    seconds = 0.0 if options.burst else options.sustained
+    command = [sys.executable, __file__, "--sustained", str(seconds), "--worker", step.name]
     left = isolate.run(command, rest, deadline, add)
+    changed = {name: step.line(name, report.of(step.name)[name]) for name in shown}
+    changed = {name: text for name, text in changed.items() if text != shown[name]}
+    if changed:
+        print(
+            f"{step.name}: {len(changed)} rows by {step.settle(report.of(step.name))}", flush=True
+        )
+        print(*changed.values(), sep="\n", flush=True)
     results = [report.of(step.name)[name] for name in chosen if name not in left]
     bad = sum(not result["good"] for result in results)
     unsupported = sum("unsupported" in result for result in results)
@@ -88,13 +105,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="the file that holds results")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--burst", action="store_true", help="no measurements under load")
+    parser.add_argument("--sustained", type=float, default=0.75, metavar="SECONDS",
+                        help="of load for each contender of a goal, default 0.75")  # fmt: skip
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--tell", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         name, job, log = options.worker
         step = steps.STEPS[name]
-        run = functools.partial(step.run, sustained=not options.burst)
+        run = functools.partial(step.run, sustained=options.sustained)
         isolate.work(Path(job), Path(log), run, options.tell)
         return 0
     chosen = options.only.split(",") if options.only else list(steps.STEPS)

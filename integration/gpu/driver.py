@@ -1,7 +1,7 @@
-"""Memory of a GPU through NVIDIA's driver alone: what the replay needs, without PyTorch.
+"""Memory of a GPU through NVIDIA's driver alone, for the replay, without PyTorch.
 
-Each allocation is the driver's own, of just the size that is asked for, so that compute-sanitizer sees
-every access beyond one; an allocator that keeps pools would hide them.
+Each allocation is the driver's own, of exactly the requested size, so that compute-sanitizer
+detects every out-of-bounds access; an allocator with pools would hide them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _call(library: ctypes.CDLL, name: str, *arguments) -> None:
 
 
 def call(name: str, *arguments) -> None:
-    """A function of the driver; an error is raised."""
+    """A function of the driver; errors are raised."""
     _call(_driver(), name, *arguments)
 
 
 def missing() -> str | None:
-    """Why there is no GPU to use."""
+    """Why no GPU can be used."""
     try:
         _driver()
     except (OSError, RuntimeError) as error:

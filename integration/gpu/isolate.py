@@ -1,7 +1,8 @@
-"""Runs items one after another in a process of their own, and in a new one after each failure.
+"""Runs items one after another in a separate process, and in a new one after each failure.
 
-An error on the GPU ends all work of its process. The worker writes a line when an item begins and one
-when it ends; the parent reads them as they come, so that what is done is kept when time runs out.
+An error on the GPU ends all work of its process. The worker writes a line when an item begins and
+one when it ends; the parent reads them as they come, so that completed results are kept when time
+runs out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def run(
     report: Callable[[str, dict], None],
     output: IO | None = None,
 ) -> list[str]:
-    """Runs `command JOB LOG` until every name has a result; returns those that time did not reach."""
+    """Runs `command JOB LOG` until every name has a result; returns those that were not reached in
+    time."""
     rest = list(names)
     with tempfile.TemporaryDirectory() as folder:
         while rest and time.monotonic() < deadline:
@@ -45,7 +47,7 @@ def run(
 def _follow(
     worker: subprocess.Popen, log: Path, deadline: float, report: Callable[[str, dict], None]
 ) -> set[str]:
-    """Reads a worker's log until it ends, is silent for too long, or time is over."""
+    """Reads a worker's log until it ends, is silent for too long, or the time is over."""
     done: set[str] = set()
     begun: str | None = None
     heard = time.monotonic()
@@ -79,8 +81,8 @@ def _follow(
 
 
 def work(job: Path, log: Path, item: Callable[[str], dict], tell: bool = False) -> None:
-    """The worker: ends at the first item that raises, as the GPU may be in any state then. `tell`: names go
-    to the output too, where they stand before what a tool around the worker says."""
+    """The worker: ends at the first item that raises, as the GPU may be in any state then. `tell`:
+    names are also printed, before the output of a tool around the worker."""
     with log.open("a") as file:
         for name in json.loads(job.read_text()):
             if tell:
@@ -89,7 +91,7 @@ def work(job: Path, log: Path, item: Callable[[str], dict], tell: bool = False) 
             start = time.monotonic()
             try:
                 result = item(name)
-            except Exception as error:  # whatever it is, the other items go on
+            except Exception as error:  # whatever it is, the other items continue
                 failure = f"{type(error).__name__}: {error}"
                 result = {"good": False, "failure": failure}
             result["seconds"] = round(time.monotonic() - start, 3)

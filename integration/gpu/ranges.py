@@ -1,18 +1,20 @@
-"""What a result may be, element by element, in the result's own type.
+"""The allowed values of a result, element by element, in the result's own type.
 
-The reference gives a value and a bound in float64. Here that becomes a first allowed number and how many
-follow it: elements of a type are counted in order, so that -0.0 and 0.0 are 0, the smallest positive
-number is 1, and so on. It takes the room of the result itself, and needs no float64 where it is used.
+The reference gives a value and a bound in float64. Here that becomes a first allowed number and how
+many follow it: numbers of a type are counted in order, so that -0.0 and 0.0 are 0, the smallest
+positive number is 1, and so on. It takes the space of the result itself, and needs no float64 where
+it is used.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-ANY = np.uint64(2**64 - 1)  # the reference cannot tell
-NAN = np.uint64(2**64 - 2)  # the reference says nan
+ANY = np.uint64(2**64 - 1)  # the reference does not know
+NAN = np.uint64(2**64 - 2)  # the reference is NaN
 
-# Floating types: NumPy's (or ml_dtypes') name, the bits, and the position of the largest that is a number.
+# Floating types: NumPy's (or ml_dtypes') name, the bits, and the position of the largest finite
+# number.
 KINDS = {
     "fp64": "float64",
     "fp32": "float32",
@@ -56,7 +58,7 @@ def _widen(where: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def _edge(limits: np.ndarray, dtype: str, inwards: int) -> np.ndarray:
-    """The position of the number nearest to each limit that is not beyond it."""
+    """The position of the number nearest to each limit that does not exceed it."""
     nearest = limits.astype(_type(dtype))
     where = positions(nearest.view(np.uint8), dtype).reshape(limits.shape)
     beyond = (_widen(where, dtype) - limits) * inwards < 0
@@ -64,7 +66,7 @@ def _edge(limits: np.ndarray, dtype: str, inwards: int) -> np.ndarray:
 
 
 def _distance(first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """last - first, modulo 2⁶⁴, so that the largest of 64 bits is right too."""
+    """last - first, modulo 2⁶⁴, so that the largest of 64 bits is correct too."""
     return last.astype(np.int64).view(np.uint64) - first.astype(np.int64).view(np.uint64)
 
 
@@ -79,7 +81,7 @@ def allowed(value: np.ndarray, bound: np.ndarray, excluded: np.ndarray, dtype: s
         low = np.where(exact, value, value - bound)
         high = np.where(exact, value, value + bound)
         first, last = _edge(low, dtype, 1), _edge(high, dtype, -1)
-        # Where the bound is finer than the type, the number nearest to the value is right.
+        # If the bound is finer than the type, the number nearest to the value is correct.
         near = positions(value.astype(_type(dtype)).view(np.uint8), dtype)
         first, last = np.where(last < first, near, first), np.where(last < first, near, last)
         count = _distance(first, last)

@@ -1,12 +1,12 @@
-"""Records calls of the CPU's suites for a GPU: code, arguments, and what the results may be.
+"""Records calls of the CPU's suites for a GPU: code, arguments, and the allowed results.
 
     python -m pytest -p record integration/cpu       with TESSERA_RECORD='{"out": …, "target": …, …}'
     record.py                                        likewise: random programs, for the seeds it names
 
-As a plugin it takes the place of the suite's `check`: each call is compiled for the target and evaluated
-by the reference here, where the compiler is; replay.py runs it where the GPU is. Arguments that come from
-the suite's seeded generators are made again there, others are stored. An archive is a zip file: cases.json,
-and what cases share by the hash of its content.
+As a plugin it replaces the suite's `check`: each call is compiled for the target and evaluated by
+the reference on this machine; replay.py runs it on the machine with the GPU. Arguments from the
+suite's seeded generators are generated again there, others are stored. An archive is a zip file:
+cases.json, and the data that cases share by the hash of its content.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ def layout(array: np.ndarray) -> dict:
 
 
 def relays_in_bulk(compiled) -> bool:
-    """Whether bulk copies write what a later kernel may read."""
+    """Whether bulk copies write memory that a later kernel may read."""
     import tessera as tsr
 
     try:
         text = compiled.inspect_ir("placed")
-    except tsr.TesseraError:  # no kernel is by our own road
+    except tsr.TesseraError:  # no kernel uses the PTX backend
         return False
-    return text.count("tile.launch ") > 1 and "tile.send " in text
+    return text.count("tile.launch ") > 1 and "tile.bulk_store " in text
 
 
 class Archive:
-    """Cases and their data; what the compiler refuses is a case too, with its reason."""
+    """Cases and their data; a case that the compiler rejects is recorded too, with its reason."""
 
     def __init__(self, path: Path, target: str):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,8 @@ class Archive:
         return key
 
     def add(self, name: str, function, arguments: list, sources: list) -> tuple:
-        """Records a call; `sources` says how arguments are made again, None: they are stored."""
+        """Records a call; `sources` describes how arguments are generated again, None: they are
+        stored."""
         import tessera as tsr
 
         expected = function.reference(*arguments, bounds=True)
@@ -130,7 +131,7 @@ def options() -> dict:
 
 
 class Suite:
-    """Stands in for the suite's harness while pytest runs it."""
+    """Replaces the suite's harness while pytest runs it."""
 
     def __init__(self) -> None:
         sys.path.insert(0, str(TOP / "integration/cpu"))
@@ -145,8 +146,8 @@ class Suite:
         harness.define, harness.random, harness.check = self.define, self.draw, self.check
 
     def define(self, text: str, name: str = "f"):
-        """As the harness does, in a file whose name depends on the text alone: names of files are
-        part of bytecode, and what is the same is assembled once (assemble.sh)."""
+        """Like the harness, in a file whose name depends on the text alone: names of files are part
+        of bytecode, and equal bytecode is assembled once (assemble.sh)."""
         return getattr(module_of(self.header + "\n@tsr.function\n" + text), name)
 
     def draw(self, shape, dtype="fp32", layout="dense", low=None, high=None, seed=0) -> np.ndarray:
@@ -164,8 +165,10 @@ class Suite:
         same = again.strides == array.strides and np.array_equal(base(again), base(array))
         return source if same else None
 
-    def check(self, function, *arguments, least: float = 0.5) -> tuple:
-        test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0].removeprefix("integration/cpu/")
+    def check(self, function, *arguments, least: float = 0.5, nan: bool = False) -> tuple:
+        test = (
+            os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0].removeprefix("integration/cpu/")
+        )
         number = self.counts[test] = self.counts.get(test, -1) + 1
         sources = [self.source(one) for one in arguments]
         expected = self.archive.add(f"{test}#{number}", function, list(arguments), sources)
@@ -177,7 +180,7 @@ def pytest_configure(config) -> None:
 
 
 def pytest_collection_modifyitems(items: list) -> None:
-    """One of several processes takes its share of the tests."""
+    """One of several processes runs its share of the tests."""
     part, parts = options()["part"], options()["parts"]
     wanted = options()["names"]
     items[:] = [
@@ -199,7 +202,7 @@ def pytest_unconfigure(config) -> None:
 
 
 def record_random() -> None:
-    """Every seed is one program, called with as many sets of sizes as told."""
+    """Every seed is one program, called with the given number of sets of sizes."""
     sys.path.insert(0, str(TOP / "integration/random"))
     from generate import generate, module_source
 

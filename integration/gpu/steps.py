@@ -1,8 +1,8 @@
-"""The steps of the check: what each one has to run, and how one item of it runs.
+"""The steps of the check: the items of each one, and how an item runs.
 
-A step's items are found in what travelled (build.py), so a smaller `make gpu` is a smaller check. A result
-says whether the item is good; `unsupported` gives a reason instead, where this machine cannot tell;
-`failure` means that the process may be unusable now.
+A step's items are found in the copied files (build.py), so a smaller `make gpu` is a smaller check.
+A result says whether the item passed; `unsupported` gives a reason instead, if this machine cannot
+judge it; `failure` means that the process may be unusable now.
 """
 
 from __future__ import annotations
@@ -46,11 +46,18 @@ class Step:
         raise NotImplementedError
 
     def prepare(self, names: list[str], deadline: float) -> bool:
-        """What is done once before the items, outside the process that runs them: was there any?"""
+        """Work that is done once before the items, outside the process that runs them; returns
+        whether there was any."""
         return False
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
+        """One item, with this many seconds of load for timed work."""
         raise NotImplementedError
+
+    def settle(self, results: dict[str, dict]) -> str:
+        """Judges results again that depend on those of other items; says by what, if there are
+        any."""
+        return ""
 
     def line(self, name: str, result: dict) -> str:
         for key in ("failure", "wrong", "refused", "unsupported"):
@@ -60,7 +67,7 @@ class Step:
 
 
 class Replay(Step):
-    """Calls that were recorded with what their results may be."""
+    """Recorded calls with their allowed results."""
 
     verbose = False
 
@@ -76,7 +83,7 @@ class Replay(Step):
     def names(self) -> list[str]:
         return [name for archive in self.archives for name in archive.cases]
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         import replay
 
         (archive,) = (archive for archive in self.archives if name in archive.cases)
@@ -92,7 +99,9 @@ class Sanitizer(Step):
     seconds = 60.0  # for one tool
 
     def missing(self) -> str | None:
-        return super().missing() or (None if self.program() else "compute-sanitizer is not installed")
+        return super().missing() or (
+            None if self.program() else "compute-sanitizer is not installed"
+        )
 
     @staticmethod
     def program() -> str | None:
@@ -104,17 +113,19 @@ class Sanitizer(Step):
         return list(SANITIZERS) if STEPS["suite"].names() else []
 
     def cases(self) -> dict[str, dict]:
-        """Those of the suite that were not refused."""
+        """Those of the suite that were not rejected."""
         all_of_them = (pair for one in STEPS["suite"].archives for pair in one.cases.items())
         return {name: case for name, case in all_of_them if "bundle" in case}
 
     def selection(self, without_bulk: bool) -> list[str]:
         """Calls spread evenly over the suite."""
-        able = [name for name, case in self.cases().items() if not (without_bulk and case.get("bulk"))]
+        able = [
+            name for name, case in self.cases().items() if not (without_bulk and case.get("bulk"))
+        ]
         return able[:: max(1, len(able) // self.count)][: self.count]
 
     def sees_bulk(self) -> bool:
-        """Whether initcheck knows what bulk copies write; not every release of it does."""
+        """Whether initcheck tracks memory that bulk copies write; not every release of it does."""
         command = [self.program(), "--tool", "initcheck", sys.executable, str(HERE / "bulk.py")]
         found = {}
         for how in ("plain", "bulk"):
@@ -124,8 +135,8 @@ class Sanitizer(Step):
                 raise RuntimeError(f"the kernels of bulk.py: {done.stdout}{done.stderr}")
         return not found["bulk"]
 
-    def run(self, name: str, sustained: bool) -> dict:
-        """One tool over the selection; what it says stands behind the name of a call."""
+    def run(self, name: str, sustained: float) -> dict:
+        """One tool over the selection; its output follows the name of a call."""
         import isolate
 
         results: dict[str, dict] = {}
@@ -133,29 +144,37 @@ class Sanitizer(Step):
         blind = name == "initcheck" and relayed and not self.sees_bulk()
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             command = [self.program(), "--tool", name]
-            # Answers of the driver that the runtime asked for and understands are no errors.
+            # Driver errors that the runtime expects and handles are not errors.
             command += ["--report-api-errors", "no"] if name == "memcheck" else []
             command += [sys.executable, str(HERE / "check.py"), "--tell", "--worker", "suite"]
             end = time.monotonic() + self.seconds
             left = isolate.run(command, self.selection(blind), end, results.__setitem__, output)
             output.seek(0)
             lines = output.read().splitlines()
-        if any("not supported" in line for line in lines):
-            return {"good": True, "unsupported": "\n".join(lines[:3]), "calls": 0}
         told = findings(lines, isolate.MARK)
         bad = [call for call, one in results.items() if not one["good"]]
+        if (
+            not told
+            and not any(one["good"] for one in results.values())
+            and any("not supported" in line for line in lines)
+        ):
+            return {"good": True, "unsupported": "\n".join(lines[:3]), "calls": 0}
         result = {"calls": len(results), "left": len(left), "findings": told, "without_bulk": blind}
         if told or bad:
             result["wrong"] = "; ".join([*(f"{k}: {v[0]}" for k, v in told.items()), *bad])
         return {**result, "good": not told and not bad and bool(results)}
 
     def line(self, name: str, result: dict) -> str:
-        apart = ", none that relays by bulk copies: it does not see them" if result.get("without_bulk") else ""
+        apart = (
+            ", none that relays by bulk copies: it does not see them"
+            if result.get("without_bulk")
+            else ""
+        )
         return f"{super().line(name, result)} ({result.get('calls', 0)} calls{apart})"
 
 
 def findings(lines: list[str], mark: str) -> dict[str, list[str]]:
-    """What compute-sanitizer found, by call: the first lines of each call's findings."""
+    """The findings of compute-sanitizer, by call: the first lines of each call's findings."""
     found: dict[str, list[str]] = {}
     call = ""
     for line in lines:
@@ -178,7 +197,7 @@ class Conformance(Step):
     def names(self) -> list[str]:
         return ["runtime_cts"] if self.program.exists() else []
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         environment = dict(os.environ)
         if cubins := sorted(self.program.parent.glob("*.cubin")):
             environment["TESSERA_CTS_TILEIR"] = str(cubins[0])
@@ -192,10 +211,12 @@ class Conformance(Step):
             suites = json.loads(report.read_text())["testsuites"]
         tests = [(f"{s['name']}.{t['name']}", t) for s in suites for t in s["testsuite"]]
         failed = {
-            title: test["failures"][0]["failure"][:400] for title, test in tests if "failures" in test
+            title: test["failures"][0]["failure"][:400]
+            for title, test in tests
+            if "failures" in test
         }
         result = {
-            "good": done.returncode == 0 and not failed,
+            "good": done.returncode == 0 and not failed and bool(tests),
             "tests": len(tests),
             "skipped": [title for title, test in tests if test.get("result") == "SKIPPED"],
             "failed": failed,
@@ -211,7 +232,8 @@ class Conformance(Step):
 
 
 class Calls(Step):
-    """Calls with PyTorch's tensors: streams, graphs, errors, threads, processes (integration/gpu_calls)."""
+    """Calls with PyTorch's tensors: streams, graphs, errors, threads, processes
+    (integration/gpu_calls)."""
 
     name = "calls"
     title = "calls with PyTorch's tensors, each part in a process"
@@ -224,9 +246,11 @@ class Calls(Step):
         text = self.script.read_text() if self.script.exists() else ""
         return re.findall(r"^def check_(\w+)\(", text, re.MULTILINE)
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         command = [sys.executable, str(self.script), "--part", name]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=120
+        )
         told = (done.stdout + done.stderr).splitlines()
         result = {"good": done.returncode == 0, "output": told[-20:]}
         if done.returncode:
@@ -238,7 +262,7 @@ class Bench(Step):
     """The benchmark, with its peers."""
 
     name = "bench"
-    title = "error/bound, our burst, then ratios burst/sustained (! short of the goal)"
+    title = "error/bound, our burst, speeds and then ratios burst/sustained (! short of the goal)"
 
     @property
     def rows(self) -> list:
@@ -256,7 +280,7 @@ class Bench(Step):
         return [row.name for row in rows if (HERE / self.name / row.bundle).exists()]
 
     def prepare(self, names: list[str], deadline: float) -> bool:
-        """Lets PyTorch compile its forms in several processes; the cache on disk keeps them."""
+        """Compiles PyTorch's forms in several processes; the disk cache keeps them."""
         compiled = [
             row.name
             for row in self.rows
@@ -276,7 +300,7 @@ class Bench(Step):
                 worker.kill()
         return bool(workers)
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         import bench
         from rows import EXTRA
 
@@ -284,6 +308,17 @@ class Bench(Step):
         if row in EXTRA:
             return bench.launch(row, HERE / self.name / row.bundle)
         return bench.run(row, HERE / self.name / row.bundle, sustained)
+
+    def settle(self, results: dict[str, dict]) -> str:
+        """Rows are compared with the fastest copy of the whole run."""
+        import bench
+
+        copies = bench.fastest_copies(results.values())
+        for row in self.rows:
+            if "times" in results.get(row.name, {}):
+                bench.judge(row, results[row.name], copies)
+        speeds = ", ".join(f"{rate:.0f} GB/s {kind}" for kind, rate in copies.items())
+        return f"the fastest copy of the run: {speeds}" if speeds else ""
 
     def line(self, name: str, result: dict) -> str:
         import bench
@@ -302,7 +337,7 @@ class Bench(Step):
 
 
 class Memory(Bench):
-    """Rows that are bound by memory, on the road of our own PTX."""
+    """Memory-bound rows, on the PTX backend."""
 
     name = "memory"
 
@@ -327,12 +362,14 @@ class Own(Bench):
     def rows(self) -> list:
         return getattr(self.module, self.table)
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         (row,) = (row for row in self.rows if row.name == name)
         return self.module.run(row, HERE / self.name / row.bundle)
 
     def line(self, name: str, result: dict) -> str:
-        return self.module.line(name, result) if self.shown in result else super().line(name, result)
+        return (
+            self.module.line(name, result) if self.shown in result else super().line(name, result)
+        )
 
 
 class Small(Own):
@@ -343,7 +380,7 @@ class Small(Own):
 
 
 class Counters(Own):
-    """What the compiler reports of kernels beside what Nsight Compute counts."""
+    """The compiler's report on kernels beside the counters of Nsight Compute."""
 
     name, table, shown = "counters", "COUNTED_ROWS", "kernels"
     title = "reported/counted"
@@ -373,7 +410,7 @@ class Tune(Bench):
     def prepare(self, names: list[str], deadline: float) -> bool:
         return False
 
-    def run(self, name: str, sustained: bool) -> dict:
+    def run(self, name: str, sustained: float) -> dict:
         import bench
         from rows import ROWS
 
@@ -406,7 +443,7 @@ STEPS = {
 
 
 def about() -> dict:
-    """What the results belong to."""
+    """The identity of the results."""
     import driver
 
     built = json.loads((HERE / "built.json").read_text())

@@ -1,4 +1,5 @@
-"""The GPU check's bundles: made with NVIDIA's assembler, loaded as far as that goes without a GPU."""
+"""The GPU check's bundles: created with NVIDIA's assembler, loaded as far as possible without a
+GPU."""
 
 from __future__ import annotations
 

@@ -44,15 +44,15 @@ def test_choices_are_read_back(group):
 
 
 def test_a_hint_that_the_model_never_gives():
-    """How far ahead loads begin stands in the code, from an edited schedule on."""
+    """The number of pipeline stages of an edited schedule reaches the code as the latency of loads."""
     row = FIRST["product"]
     text = schedule(row, "--via", "tileir")
     first, _ = candidates.read(text)
-    assert "ahead" not in first.hints
-    ahead = candidates.Choice(first.tiles, {**first.hints, "ahead": 3})
+    assert "num_stages" not in first.hints
+    staged = candidates.Choice(first.tiles, {**first.hints, "num_stages": 4})
     code = ("--target", "sm_90", "--emit", "tileir", "-o", "-")
     assert "latency" not in tessera("-", *code, text=text)
-    loads = tessera("-", *code, text=candidates.write(text, ahead)).count("latency = 3 : i32")
+    loads = tessera("-", *code, text=candidates.write(text, staged)).count("latency = 3 : i32")
     assert loads >= 2  # of both operands, some of them in more than one loop
 
 
@@ -63,15 +63,17 @@ def test_only_single_kernels():
 
 
 def test_hints_are_text():
-    text = 'dims [parallel m = "M + 1" tile 4, stream n = 7 tile 8] order [m] hints {warps = 8, group = 2} {'
+    text = 'dims [parallel m = "M + 1" tile 4, stream n = 7 tile 8] order [m] hints {num_warps = 8, raster_group = 2} {'
     first, _ = candidates.read(text)
-    assert str(first) == "m=4,n=8;warps=8,group=2" and candidates.write(text, first) == text
+    assert (
+        str(first) == "m=4,n=8;num_warps=8,raster_group=2" and candidates.write(text, first) == text
+    )
     bare = candidates.write(text, candidates.Choice({"m": 2, "n": 8}))
     assert bare == 'dims [parallel m = "M + 1" tile 2, stream n = 7 tile 8] order [m] {'
 
 
 def test_sizes_in_the_program():
-    """The same function for its row's sizes alone has no size left that is only known at run time."""
+    """The same function for its row's sizes alone has no run-time size."""
     for row in (FIRST["memory"], FIRST["attention"], next(r for r in ROWS if r.function == "rope")):
         text = fixed.with_sizes((TOP / "benchmarks/gpu/programs.py").read_text(), row)
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""What the counters of a GPU show is held against a report as docs/gpu.md says."""
+"""The counters of a GPU are compared with a report as described in docs/gpu.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ import counters  # noqa: E402
 
 TOLD = {"name": "rows", "registers": 48, "threads": 128, "shared_bytes": 32, "occupancy": 0.625, "spill_bytes": 0,
         "bytes": 500e6, "predicted_us": 114, "bound": "memory"}  # fmt: skip
-SEEN = {"registers": 48, "threads": 128, "static": 32, "dynamic": 0, "occupancy": 62.5, "spills": 0, "ns": 128e3}
+SEEN = {
+    "registers": 48,
+    "threads": 128,
+    "static": 32,
+    "dynamic": 0,
+    "occupancy": 62.5,
+    "spills": 0,
+    "ns": 128e3,
+}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Results come home: parts of one commit become one file, and a page is made of what there is."""
+"""Merging of results: parts of one commit become one file, and a page is generated from the
+existing ones."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "benchmarks/gpu")]
 
 import merge  # noqa: E402
-from tessera.bench import page  # noqa: E402
+from tessera.bench import command, page, past  # noqa: E402
 
 DEVICE = "NVIDIA H200"
 
@@ -24,7 +25,13 @@ def run(time: str, commit: str = "abc", **steps) -> dict:
 def row(burst: float, sustained: float = 0.9) -> dict:
     ours = {"burst_ms": 1.0, "burst_rate": 700.0, "sustained_ms": 1.2, "sustained_rate": 600.0}
     goal = {"against": "cublas", "goal": 0.97, "burst": burst, "sustained": sustained}
-    return {"good": True, "error": 0.5, "unit": "TFLOP/s", "times": {"tessera": ours}, "goals": [goal]}
+    return {
+        "good": True,
+        "error": 0.5,
+        "unit": "TFLOP/s",
+        "times": {"tessera": ours},
+        "goals": [goal],
+    }
 
 
 TUNED = {
@@ -64,15 +71,58 @@ def test_parts_of_a_commit_are_one(tmp_path, capsys):
     assert " first/best tried  first choice\n" in told
     assert f"{'matmul_x':44}      0.900     2  m=128  best: m=64\n" in told
     whole = json.loads((tmp_path / "h200-abc.json").read_text())
-    assert whole["steps"]["suite"] == {"calls": 2, "right": 2, "elements": 12, "others": {}}
+    late = {"good": False, "wrong": "late", "was_right": "1"}
+    assert whole["steps"]["suite"] == {"calls": 2, "right": 1, "elements": 7, "others": {"b": late}}
+    assert "suite: b was right at 1 and is not at 3 or before\n" in told and "suite: a" not in told
     assert whole["steps"]["bench"]["matmul_x"]["goals"][0]["burst"] == 0.98
     tuned = json.loads((tmp_path / "h200-abc-candidates.json").read_text())
     assert tuned["rows"]["matmul_x"]["best"] == "m=64"
-    assert set(json.loads((tmp_path / "h200-def.json").read_text())["steps"]) == {"bench", "memory", "small"}
+    assert set(json.loads((tmp_path / "h200-def.json").read_text())["steps"]) == {
+        "bench",
+        "memory",
+        "small",
+    }
+
+
+def test_what_nobody_can_tell_is_not_right():
+    told = {"good": True, "unsupported": "no bound", "compared": 0}
+    found = merge.condense(
+        {"a": {"good": True, "compared": 3}, "b": told, "c": {"good": False, "wrong": "x"}}
+    )
+    assert found == {
+        "calls": 3,
+        "right": 1,
+        "elements": 3,
+        "others": {"b": told, "c": {"good": False, "wrong": "x"}},
+    }
+
+
+def test_the_later_result_counts():
+    good, bad = {"good": True, "compared": 1}, {"good": False, "wrong": "x"}
+    for first, second in ((good, bad), (bad, good), (good, good), (bad, bad)):
+        for files in (
+            [run("1", suite={"a": first}), run("2", suite={"a": second})],
+            [run("2", suite={"a": second}), run("1", suite={"a": first})],
+            [run("2", suite={"a": first}), run("2", suite={"a": second})],
+        ):
+            ((key, whole),) = merge.join(files).items()
+            found = whole["steps"]["suite"]["a"]
+            expected = (
+                {**second, "was_right": files[-1]["time"]}
+                if first is good and second is bad
+                else second
+            )
+            assert found["good"] == second["good"] and found.keys() == expected.keys()
+            assert len(merge.contradictions(whole)) == (first is good and second is bad)
+    # A result that was correct twice and wrong in between is correct.
+    (whole,) = merge.join(
+        [run(str(i), suite={"a": one}) for i, one in enumerate((good, bad, good))]
+    ).values()
+    assert whole["steps"]["suite"]["a"] == good and good == {"good": True, "compared": 1}
 
 
 class Balance(HTMLParser):
-    """Every element that is opened is closed."""
+    """Every opened element is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,12 +157,60 @@ def test_page(tmp_path):
     words = " ".join(parser.words)
     assert "NVIDIA H200, commit def" in words and "it <failed>" in words
     assert "0.900, m=128; best m=64" in words and "0.98" in words
-    assert "sum_x" in words and "7.50 µs plain, 1.60 µs graph" in words and "graph: 0.94 of eager, goal 1" in words
+    assert (
+        "sum_x" in words
+        and "7.50 µs plain, 1.60 µs graph" in words
+        and "graph: 0.94 of eager, goal 1" in words
+    )
 
 
-def test_page_of_committed_results():
-    """What is committed can be read; machines of all kinds are on the page."""
-    files = [json.loads(p.read_text()) for p in (TOP / "benchmarks/results").glob("*.json")]
+RESULTS = TOP / "benchmarks/results"
+
+
+def test_page_of_committed_results(tmp_path):
+    """Committed results can be read; machines of all kinds and earlier commits are on the page."""
+    page.write(RESULTS, tmp_path / "index.html")
     parser = Balance()
-    parser.feed(page.page([one for one in files if "time" in one]))
+    parser.feed((tmp_path / "index.html").read_text())
     assert not parser.open
+    words = " ".join(parser.words)
+    assert "NVIDIA H200, commit" in words and "Neoverse" in words and "Xeon" in words
+    assert all(one["commit"] in words for one in past.read(RESULTS))
+
+
+def test_one_current_result_for_each_target():
+    """Older ones are lines of the history, and each JSON file has a table beside it."""
+    current = [path for path in RESULTS.glob("[a-z]*.json") if path.name != past.FILE]
+    lines = [past.line(json.loads(path.read_text())) for path in current]
+    targets = [one["target"] for one in lines]
+    assert sorted(targets) == sorted(set(targets)) == ["NVIDIA H200", "aarch64", "x86_64"]
+    assert {path.stem for path in current} == {path.stem for path in RESULTS.glob("*.txt")}
+    for path, one in zip(current, lines):
+        assert one["commit"] in path.name
+    earlier = {(one["target"], one["commit"]) for one in past.read(RESULTS)}
+    assert len(earlier) == len(past.read(RESULTS))
+    assert not earlier & {(one["target"], one["commit"]) for one in lines}
+
+
+def test_results_are_retired(tmp_path):
+    old, new = tmp_path / "h200-abc.json", tmp_path / "h200-def.json"
+    slow = {"attention_x": row(0.5), "matmul_x": row(0.9), "matmul_y": row(0.4)}
+    old.write_text(json.dumps(run("2026-11-15T10:00:00Z", bench=slow)))
+    old.with_suffix(".txt").write_text("a table")
+    new.write_text(json.dumps(run("2026-11-16T10:00:00Z", "def", bench={"matmul_x": row(1.1)})))
+    assert command.main(["--retire", str(old)]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["h200-def.json", past.FILE]
+    kept = {
+        "commit": "abc",
+        "date": "2026-11-15",
+        "target": DEVICE,
+        "attention": 0.5,
+        "product": 0.6,
+    }
+    assert past.read(tmp_path) == [kept]
+    page.write(tmp_path, tmp_path / "index.html")
+    text = (tmp_path / "index.html").read_text()
+    assert text.index("def 2026-11-16</td><td>1.10") < text.index("abc 2026-11-15</td><td>0.60")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text("[]")
+    assert command.main(["--retire", str(new), str(wrong)]) == 2 and new.exists()

@@ -1,4 +1,4 @@
-"""Measurements come home: they fill a table, and the compiler takes what stands there."""
+"""Measurements fill a table, and the compiler uses its entries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def renamed(left: Tensor["rows", "depth"], right: Tensor["depth", "columns"]):
     return tsr.matmul(left, right)
 """
 ARGUMENTS = ("--arg", "a=bf16[8192,8192]", "--arg", "b=bf16[8192,8192]")
-FIRST = "m=128,k=64,n=256;group=16,persistent=132,warps=8"
+FIRST = "m=128,k=64,n=256;raster_group=16,persistent_ctas=132,num_warps=8"
 
 
 class Compiler:
@@ -41,10 +41,17 @@ class Compiler:
         self.table = self.cache / "tuning-sm_90.txt"
         self.told = ""
 
-    def __call__(self, command: str, *more: str, function: str = "product", **environment: str) -> str:
+    def __call__(
+        self, command: str, *more: str, function: str = "product", **environment: str
+    ) -> str:
         whole = [TOP / "build/bin/tessera", command, f"{self.program}::{function}", *more]
         env = {**os.environ, "TESSERA_CACHE": str(self.cache), **environment}
-        done = subprocess.run([*whole, "--target", "sm_90", "--via", "tileir"], capture_output=True, text=True, env=env)
+        done = subprocess.run(
+            [*whole, "--target", "sm_90", "--via", "tileir"],
+            capture_output=True,
+            text=True,
+            env=env,
+        )
         assert done.returncode == 0, done.stderr
         self.told = done.stderr
         return done.stdout
@@ -73,19 +80,28 @@ def compiler(tmp_path) -> Compiler:
 
 
 def measured(time: str = "1", **rows: dict) -> dict:
-    about = {"device": "NVIDIA H200", "commit": "abc", "target": "sm_90:tileir,x86_64", "time": time}
+    about = {
+        "device": "NVIDIA H200",
+        "commit": "abc",
+        "target": "sm_90:tileir,x86_64",
+        "time": time,
+    }
     return {**about, "steps": {"tune": rows}}
 
 
 def row(signature: str, **times: float | None) -> dict:
-    """What bench.tune gives for a row."""
+    """The result of bench.tune for a row."""
     ms = {CHOICES[name]: one for name, one in times.items()}
     best = min((one for one in ms if ms[one]), key=ms.get)
     found = {"first": FIRST, "best": best, "first_of_best": ms[best] / ms[FIRST], "ms": ms}
     return {"good": True, **found, "signature": signature}
 
 
-CHOICES = {"first": FIRST, "wide": "m=256,k=64,n=128;warps=8", "deep": "m=128,k=128,n=128;warps=4"}
+CHOICES = {
+    "first": FIRST,
+    "wide": "m=256,k=64,n=128;num_warps=8",
+    "deep": "m=128,k=128,n=128;num_warps=4",
+}
 
 
 def test_measurements_become_the_choice(compiler):
@@ -96,10 +112,37 @@ def test_measurements_become_the_choice(compiler):
     assert done.stdout.strip().endswith("1 kernels, 1 of them other than the cost model's choice")
     after = compiler.choice()
     assert "m = M tile 256, stream k = K tile 64, parallel n = N tile 128" in after
-    assert "hints {warps = 8}" in after and compiler.told == ""
+    assert "hints {num_warps = 8}" in after and compiler.told == ""
     told = "tiles and hints from measurements, 1.50 times as fast as the cost model's choice"
     assert f"{told} (matmul, NVIDIA H200, abc)" in compiler("explain", *ARGUMENTS)
     assert compiler.choice("--option", "tuning=false") == before
+
+
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("{", "expected JSON"),
+        ("[" * 100_000, "expected JSON"),
+        ("[1]", "expected results of `check.py --only tune`"),
+        ('{"time": "1"}', "expected results of `check.py --only tune`"),
+        (
+            '{"time": "1", "target": "sm_90", "steps": {"tune": {"matmul": 3}}}',
+            "expected results of `check.py --only tune`",
+        ),
+    ],
+)
+def test_malformed_results_are_reported(compiler, text, reason):
+    path = compiler.program.with_name("0.json")
+    path.write_text(text)
+    command = [sys.executable, TOP / "benchmarks/gpu/tuning.py", path]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TESSERA_CACHE": str(compiler.cache)},
+    )
+    assert done.returncode == 1 and done.stderr.startswith(f"{path}: {reason}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not compiler.table.exists()
 
 
 def test_what_is_not_faster_changes_nothing(compiler):
@@ -110,18 +153,19 @@ def test_what_is_not_faster_changes_nothing(compiler):
 
 
 def test_rows_that_share_code_share_a_line(compiler):
-    """Each row has another best; the choice that both can live with is taken."""
+    """Each row has another best; the best compromise is chosen."""
     name = compiler.signature()
     small = row(name, first=1.0, wide=0.5, deep=0.6)
     large = row(name, first=10.0, wide=12.0, deep=6.0)
     compiler.fill(measured(small=small, large=large))
     (line,) = (one for one in compiler.table.read_text().splitlines() if one.startswith(name))
-    assert line.split()[1:5] == ["128x128x128", "warps=4", "6.00000", "10.00000"]
+    assert line.split()[1:5] == ["128x128x128", "num_warps=4", "6.00000", "10.00000"]
     assert line.endswith("small and large, NVIDIA H200, abc")
 
 
 def test_tables_grow(compiler):
-    """Later measurements replace those of the same kernel; others stay; what cannot be used is left out."""
+    """Later measurements replace those of the same kernel; others are kept; unusable ones are
+    ignored."""
     name, other = compiler.signature(), "0123456789abcdef"
     compiler.fill(measured(a=row(name, first=2, wide=1), b=row(other, first=2, deep=1)))
     wrong = {**row("f" * 16, first=2, wide=1), "good": False}
@@ -144,10 +188,15 @@ def test_files_that_were_brought_home(compiler):
 
 
 def test_what_a_signature_depends_on(compiler):
-    """Neither names nor sizes of one class; types, layouts, classes and policies."""
+    """Independent of names and of sizes of one class; dependent on types, layouts, classes and
+    policies."""
     renamed = ("--arg", "left=bf16[8192,8192]", "--arg", "right=bf16[8192,8192]")
     like = ("--arg", "a=bf16[8128,8192]", "--arg", "b=bf16[8192,4160]")
-    same = {compiler.signature(), compiler.signature(*renamed, function="renamed"), compiler.signature(*like)}
+    same = {
+        compiler.signature(),
+        compiler.signature(*renamed, function="renamed"),
+        compiler.signature(*like),
+    }
     assert len(same) == 1
     others = [
         ("--arg", "a=fp16[8192,8192]", "--arg", "b=fp16[8192,8192]"),
@@ -163,7 +212,10 @@ def test_damaged_tables(compiler):
     compiler.cache.mkdir(exist_ok=True)
     compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64\n")
     assert compiler.choice() == before
-    assert compiler.told == f"tessera: warning: {compiler.table}: line 2: expected hints such as group=8,warps=4 or -, got ''\n"
+    assert (
+        compiler.told
+        == f"tessera: warning: {compiler.table}: line 2: expected hints such as raster_group=8,num_warps=4 or -, got ''\n"
+    )
     compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64 - 1 1\n")
     assert compiler.choice() == before
     assert compiler.told == f"tessera: warning: {compiler.table}: line 2: expected 3 tiles, got 2\n"
@@ -173,11 +225,15 @@ def test_damaged_tables(compiler):
 
 @pytest.mark.skipif(not TILEIRAS.exists(), reason="tileiras is not installed")
 def test_choices_that_cannot_be_assembled(compiler, tmp_path):
-    """Code is made with the cost model's choice, and a line says so."""
+    """Code uses the cost model's choice, and a line says so."""
     compiler.fill(measured(matmul=row(compiler.signature(), first=1.5, wide=1.0)))
     script = tmp_path / "tileiras"
-    fails = f'[ -e {tmp_path}/tried ] || {{ touch {tmp_path}/tried; echo "too large" >&2; exit 1; }}'
-    script.write_text(f'#!/bin/sh\ncase "$*" in *--version*) ;; *) {fails};; esac\nexec {TILEIRAS} "$@"\n')
+    fails = (
+        f'[ -e {tmp_path}/tried ] || {{ touch {tmp_path}/tried; echo "too large" >&2; exit 1; }}'
+    )
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *--version*) ;; *) {fails};; esac\nexec {TILEIRAS} "$@"\n'
+    )
     script.chmod(0o755)
     bundle = tmp_path / "product.tsb"
     compiler("compile", *ARGUMENTS, "-o", str(bundle), TESSERA_TILEIRAS=str(script))

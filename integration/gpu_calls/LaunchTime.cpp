@@ -1,8 +1,8 @@
 //===- LaunchTime.cpp - A call from C++ beside the driver's own launch ----===//
 //
-// A library that check.py loads, so that Python's calls and these are timed in turns in one
+// A library that check.py loads, so that Python's calls and these are timed alternately in one
 // process. It calls a function of a bundle, which has one launch, with dense tensors of fp32; the
-// driver's own launch has the same kernel and arguments, remembered from a call.
+// driver's own launch has the same kernel and arguments, recorded from a call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ cuda::CUfunction kernel;
 std::vector<int64_t> words;
 std::vector<void *> pointers;
 
-/// Stands in for the driver's launch once, and remembers what it was given.
+/// Replaces the driver's launch once, and records its arguments.
 cuda::CUresult remember(const cuda::CUlaunchConfig *given, cuda::CUfunction function,
                         void **parameters, void **) {
   config = *given;
@@ -76,7 +76,7 @@ bool open(const char *path, const char *name, int count) {
   auto launch = std::exchange(api.cuLaunchKernelEx, remember);
   status = tessera_rt_execute_on(subject.frame, &subject.result, subject.stream);
   api.cuLaunchKernelEx = launch;
-  config.attrs = nullptr; // none: a Tile IR kernel has its cluster inside
+  config.attrs = nullptr; // none: a Tile IR kernel configures its cluster itself
   return status == TESSERA_RT_OK && subject.function->plan.steps.size() == 1;
 }
 
@@ -92,7 +92,7 @@ template <typename Work> double nanoseconds(int count, Work work) {
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Null, or what went wrong.
+/// Null, or the error.
 EXPORTED const char *launch_time_open(const char *path, const char *name, int tensors, int64_t rows,
                                       int64_t columns) {
   subject.sizes[0] = rows;
@@ -101,8 +101,8 @@ EXPORTED const char *launch_time_open(const char *path, const char *name, int te
   return open(path, name, tensors) ? nullptr : tessera_rt_last_error();
 }
 
-/// Nanoseconds of one launch in a burst. 0: the driver's own; 1: of a prepared call; 2: of a call
-/// like the one before; 3: of a whole call.
+/// Nanoseconds of one launch in a burst. 0: the driver's own; 1: of a prepared call; 2: of a
+/// repeated call; 3: of a whole call.
 EXPORTED double launch_time_burst(int kind, int count) {
   cuda::Current current(*subject.device);
   auto *args = subject.args.data();

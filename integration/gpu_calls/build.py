@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes build/gpu_calls: what check.py needs on a machine with a GPU and without the compiler.
+"""Creates build/gpu_calls: the files that check.py needs on a machine with a GPU.
 
     build.py [--clang clang++-22]
 
-The Python package with the runtime; a cache that holds the code of all functions, so that they are "compiled"
-there by finding it; the first bytes of the compiler's library, by which the cache tells its entries apart; a
-bundle, and the library that times it from C++.
+The files are the Python package with the runtime; a cache with the code of all functions, so that
+no compilation is needed there; the first bytes of the compiler's library, whose build id is part of
+the cache keys; a bundle, and the library that times it from C++.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEAD = 1 << 16  # bytes of the library: its build id is in its first segment
 
 
 def build_launch_time(clang: str, out: Path) -> None:
-    """With a runtime of its own inside, of which nothing is exported."""
+    """With a private static runtime, of which nothing is exported."""
     runtime = [*(TOP / "runtime/src").glob("*.cpp"), *(TOP / "runtime/drivers").glob("*/*.cpp")]
     command = [clang, "-std=c++20", "-O2", "-fPIC", "-shared", "-fno-exceptions"]
     command += ["-fvisibility=hidden", f"-I{TOP}/runtime/include", '-DTESSERA_RT_VERSION_STRING=""']

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Calls of functions with tensors of a GPU: results, streams, graphs, errors, threads, processes, time.
+"""Calls of functions with GPU tensors: results, streams, graphs, errors, threads, processes, time.
 
     check.py [NAME…]
 
-Runs on a machine with PyTorch and a GPU, from what build.py made; without a GPU it says "unsupported". Every
-part runs in a process of its own. The last lines are the times of a call, in microseconds.
+Runs on a machine with PyTorch and a GPU, from the output of build.py; without a GPU it prints
+"unsupported". Every part runs in a separate process. The last lines are the times of a call, in
+microseconds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ DRIVER = "the driver launching that kernel"
 
 
 def best_times(bursts: dict) -> dict[str, float]:
-    """Microseconds of one call each, the best of bursts in turns; the GPU is waited for in between."""
+    """Microseconds of one call each, the best of interleaved bursts; the GPU is synchronized in
+    between."""
     import torch
 
     best = dict.fromkeys(bursts, float("inf"))
@@ -91,7 +93,7 @@ def check_unaligned_and_strided() -> None:
     assert (halved(torch.ones(1000, 1000, device="cuda")[:]) == 0.5).all()
     odd = torch.randn(1000, 1001, device="cuda")
     assert torch.equal(halved(odd), odd * 0.5)
-    # A result that begins between two multiples of 16 bytes is written through other memory.
+    # A result that is not 16-byte aligned is written through other memory.
     out = torch.zeros(1000 * 1000 + 1, device="cuda")[1:].view(1000, 1000)
     x = torch.randn(1000, 1000, device="cuda")
     assert halved(x, out=out) is out and torch.equal(out, x * 0.5)
@@ -144,15 +146,17 @@ def check_streams_and_graphs() -> None:
 def check_errors() -> None:
     import numpy as np
     import torch
-    from functions import WIDE, five, halved, weights
+    from functions import WIDE, five, weights
 
     import tessera as tsr
 
     x = torch.randn(64, 64, device="cuda")
     expect(tsr.ArgumentError, "expected an array on cuda:0", lambda: five(x, x, x, x, x.cpu()))
     expect(tsr.ArgumentError, "expected an array on the cpu", lambda: five(x.cpu(), x, x, x, x))
-    expect(tsr.ArgumentError, "on the device of", lambda: five(x, x, x, x, x, out=np.ones((64, 64))))
-    # No memory for temporaries: the pool trims, the call fails, the next one works.
+    expect(
+        tsr.ArgumentError, "on the device of", lambda: five(x, x, x, x, x, out=np.ones((64, 64)))
+    )
+    # No memory for temporaries: the pool is trimmed, the call fails, the next one works.
     a, b = torch.randn(WIDE, 64, device="cuda").half(), torch.randn(64, WIDE, device="cuda").half()
     small = [torch.randn(256, 64, device="cuda").half(), torch.randn(64, 256, device="cuda").half()]
 
@@ -233,7 +237,9 @@ def check_exit_in_flight() -> None:
 def bursts_from_cpp() -> dict:
     library = ctypes.CDLL(str(HERE / "liblaunch_time.so"))
     library.launch_time_open.restype = ctypes.c_char_p
-    library.launch_time_open.argtypes = [ctypes.c_char_p] * 2 + [ctypes.c_int] + [ctypes.c_int64] * 2
+    library.launch_time_open.argtypes = (
+        [ctypes.c_char_p] * 2 + [ctypes.c_int] + [ctypes.c_int64] * 2
+    )
     library.launch_time_burst.restype = ctypes.c_double
     problem = library.launch_time_open(str(HERE / "five.tsb").encode(), b"five", 5, 64, 64)
     assert problem is None, problem

@@ -1,4 +1,4 @@
-"""The functions that the check of calls runs on a GPU, and what is compiled of them ahead."""
+"""The functions that the check of calls runs on a GPU, and the ones compiled ahead of time."""
 
 import tessera as tsr
 from tessera import Tensor, fp16, fp32, int8
@@ -24,7 +24,7 @@ def negated(x):
     return -x
 
 
-BIG = 2**31 + 2**20  # elements: more than 32 bits count
+BIG = 2**31 + 2**20  # elements: more than 32 bits can count
 WIDE = 16384  # rows and columns of a temporary of 1 GiB
 
 #: Function, types of its arguments, options: each becomes an entry of the cache that travels.

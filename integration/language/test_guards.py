@@ -1,4 +1,5 @@
-"""What a program assumes of sizes is checked at every call: another size is right, or an error."""
+"""A program's assumptions about sizes are checked at every call: another size is correct, or an
+error."""
 
 import numpy as np
 import pytest
@@ -83,7 +84,9 @@ def test_equal_factors():
 
 @tsr.function
 def repeated(q, k):
-    return k.unsqueeze(1).expand(-1, q.shape[0] // k.shape[0], -1).reshape(q.shape[0], q.shape[1]) * q
+    return (
+        k.unsqueeze(1).expand(-1, q.shape[0] // k.shape[0], -1).reshape(q.shape[0], q.shape[1]) * q
+    )
 
 
 def test_repeated_heads():

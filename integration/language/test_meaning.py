@@ -1,7 +1,8 @@
-"""What an expression of the language means, against NumPy in float64.
+"""The semantics of expressions, against NumPy in float64.
 
 Each case is an expression over the same few arguments and the NumPy expression that it must equal.
-The frontend decides the meaning; the function is evaluated by the reference, operation by operation.
+The frontend defines the semantics; the function is evaluated by the reference, operation by
+operation.
 """
 
 import atexit
@@ -117,9 +118,9 @@ CASES = {
         X / (1 + np.exp(-X)),
     ),
     "tsr.gelu(x)": lambda: X * (1 + erf(X / np.sqrt(2))) / 2,
-    "tsr.gelu(x, approximate='tanh')": lambda: X
-    * (1 + np.tanh(np.sqrt(2 / np.pi) * (X + 0.044715 * X**3)))
-    / 2,
+    "tsr.gelu(x, approximate='tanh')": lambda: (
+        X * (1 + np.tanh(np.sqrt(2 / np.pi) * (X + 0.044715 * X**3))) / 2
+    ),
     "tsr.leaky_relu(x), tsr.elu(x, alpha=0.5)": lambda: (
         np.where(X > 0, X, 0.01 * X),
         np.where(X > 0, X, 0.5 * np.expm1(X)),
@@ -196,9 +197,9 @@ CASES = {
         layer_norm(X, 1e-5),
         layer_norm(X, 1e-3) * V + V,
     ),
-    "tsr.rms_norm(x, (6,), v, eps=1e-6)": lambda: X
-    / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-6)
-    * V,
+    "tsr.rms_norm(x, (6,), v, eps=1e-6)": lambda: (
+        X / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-6) * V
+    ),
     "tsr.mse_loss(y, v), tsr.mse_loss(y, v, reduction='sum')": lambda: (
         ((Y - V) ** 2).mean(),
         ((Y - V) ** 2).sum(),
@@ -297,12 +298,7 @@ CASES = {
         X * math.pi,
         X * 2 * -2,
     ),
-    "x + (7 // 2) + (-7 // 2) + (-7 % 3) + 2 ** -1 + 7.5 % -2": lambda: X
-    + 3
-    - 4
-    + 2
-    + 0.5
-    - 0.5,
+    "x + (7 // 2) + (-7 // 2) + (-7 % 3) + 2 ** -1 + 7.5 % -2": lambda: X + 3 - 4 + 2 + 0.5 - 0.5,
     # Statements
     """
 total = x * 0
@@ -338,5 +334,9 @@ def test_meaning(body):
         got, want = np.asarray(got), np.asarray(want)
         assert got.shape == want.shape, (number, got.shape, want.shape)
         np.testing.assert_allclose(
-            got.astype(np.float64), want.astype(np.float64), rtol=1e-6, atol=1e-7, err_msg=str(number)
+            got.astype(np.float64),
+            want.astype(np.float64),
+            rtol=1e-6,
+            atol=1e-7,
+            err_msg=str(number),
         )

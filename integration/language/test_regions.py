@@ -1,4 +1,4 @@
-"""`Region[...]`: what a function may do with its arguments, and results in the callers' memory."""
+"""`Region[...]`: privileges of a function on its arguments, and results in the callers' memory."""
 
 import numpy as np
 import pytest
@@ -35,8 +35,10 @@ def test_written():
     x, y = array(5, 70), np.full((5, 70), np.nan, np.float32)
     assert doubled(x, y) is None
     np.testing.assert_array_equal(y, x * 2)
-    # One array cannot be both what is only read and what is written.
-    with pytest.raises(tsr.ArgumentError, match="argument 'y': it is argument 'x', which is Region"):
+    # One array cannot be both read-only and written.
+    with pytest.raises(
+        tsr.ArgumentError, match="argument 'y': it is argument 'x', which is Region"
+    ):
         doubled(y, y)
 
 
@@ -64,7 +66,7 @@ def test_views_are_written_where_they_are():
 
 
 def test_what_reads_other_elements():
-    """Nothing is overwritten that is still to be read."""
+    """Nothing is overwritten before its last read."""
 
     @tsr.function
     def turned(x: Region[read | write, "N", "N"]):
@@ -82,7 +84,11 @@ def test_results_beside_regions():
         y[...] = x + 1
         return x * 2, y * 3
 
-    x, y, out = array(9), np.empty(9, np.float32), (np.empty(9, np.float32), np.empty(9, np.float32))
+    x, y, out = (
+        array(9),
+        np.empty(9, np.float32),
+        (np.empty(9, np.float32), np.empty(9, np.float32)),
+    )
     first, second = parts(y, x)
     np.testing.assert_array_equal(y, x + 1)
     np.testing.assert_array_equal(first, x * 2)
@@ -110,7 +116,9 @@ def test_wrong_arguments():
     with pytest.raises(tsr.ArgumentError, match="argument 'y': expected size 5 for 'M'"):
         doubled(x, np.empty((4, 7), np.float32))
     y.flags.writeable = False
-    with pytest.raises(tsr.ArgumentError, match="argument 'y': expected an array that can be written"):
+    with pytest.raises(
+        tsr.ArgumentError, match="argument 'y': expected an array that can be written"
+    ):
         doubled(x, y)
     memory = array(100)
     with pytest.raises(tsr.ArgumentError, match="argument 'y': it overlaps an argument partly"):
@@ -139,7 +147,8 @@ def test_out_and_a_region_that_is_read():
 
     x = array(10)
     with pytest.raises(
-        tsr.ArgumentError, match=r"out: it is argument 'x', which is Region\[read, 'N'\] and cannot be written"
+        tsr.ArgumentError,
+        match=r"out: it is argument 'x', which is Region\[read, 'N'\] and cannot be written",
     ):
         negated(x, out=x)
     np.testing.assert_array_equal(x, array(10))
@@ -151,7 +160,7 @@ def test_out_and_a_region_that_is_read():
 
 
 def test_out_is_an_argument():
-    """Exactly one of them: right, also where other elements are read than written."""
+    """Exactly one of them: correct, also if other elements are read than written."""
 
     @tsr.function
     def mixed(x, y):
@@ -220,7 +229,7 @@ def test_privileges_are_checked():
     wrong(forgets, x, x, match=r"'y' is never written; write y\[...\] = value")
 
     def rebinds(y: Region[write, "N"]):
-        y = 1.0
+        y = 1.0  # noqa: F841 (the name is what the test is about)
 
     wrong(rebinds, x, match="'y' is a region: its name cannot be bound anew")
 
@@ -299,4 +308,6 @@ def test_forms():
         writer(x)
         x[...] = x + 1
 
-    wrong(indirect, y, match="only the function that is called from outside can write its arguments")
+    wrong(
+        indirect, y, match="only the function that is called from outside can write its arguments"
+    )

@@ -1,4 +1,4 @@
-"""The wheel of this build: installed in a fresh environment that has nothing but NumPy."""
+"""The wheel of this build: installed in a fresh environment with only NumPy."""
 
 import email
 import os
@@ -46,7 +46,7 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory) -> Path:
-    """The programs of an environment with the wheel, which pip took without asking a network."""
+    """The programs of an environment with the wheel, which pip installed without a network."""
     folder = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     paths = {"base": str(folder), "platbase": str(folder)}
@@ -59,7 +59,7 @@ def programs(wheel, tmp_path_factory) -> Path:
 
 
 def run(programs: Path, folder: Path, *command: str) -> str:
-    """Runs with nothing on the path but the environment's programs."""
+    """Runs with only the environment's programs on the path."""
     environment = {"PATH": str(programs), "TESSERA_CACHE": str(folder / "cache")}
     done = subprocess.run(
         [programs / command[0], *command[1:]],
@@ -88,7 +88,7 @@ def test_command_line(programs, tmp_path):
 
 
 def test_benchmarks_are_in_the_package(programs, tmp_path):
-    """From Python's script and from the program itself, which finds the Python that it belongs to."""
+    """From Python's script and from the program itself, which finds its Python."""
     (tmp_path / "attention.py").write_text(PROGRAM)
     words = ["attention.py::attention", *(f"--arg={name}=fp32[2,16,8]" for name in "qkv")]
     words += ["--threads=1", "--seconds=0.05", f"--json={tmp_path / 'run.json'}"]
@@ -124,7 +124,7 @@ def test_the_same_tree_gives_the_same_bytes(wheel, tmp_path):
 
 
 def test_the_extension_keeps_to_the_limited_interface(wheel):
-    """As abi3audit judges, which `make wheel` runs in any case; here where it is installed."""
+    """By abi3audit, which `make wheel` always runs; here if it is installed."""
     tool = shutil.which("abi3audit", path=os.path.dirname(sys.executable))
     if tool is None:
         pytest.skip("abi3audit is not installed")

@@ -1,10 +1,12 @@
-"""Compiles the CPU's suite for every chip by way of PTX, and has NVIDIA's ptxas assemble it: no kernel spills but those listed.
+"""Compiles the CPU's suite for every chip through PTX, and assembles it with NVIDIA's ptxas: only
+listed kernels may spill.
 
     PYTHONPATH=build/python:integration/ptx python -m pytest -p assembled integration/cpu [-k …]
 
-As a plugin it takes the place of the suite's `check`. Each function is compiled once for the types of its arguments, for the
-chips of TESSERA_ASSEMBLED_CHIPS or for all. spills.txt has the bytes that a thread of a kernel spills, for each chip;
-TESSERA_WRITE_SPILLS=1 writes it (lists.py, for all files side by side). CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it.
+As a plugin it replaces the suite's `check`. Each function is compiled once for the types of its
+arguments, for the chips of TESSERA_ASSEMBLED_CHIPS or for all. spills.txt has the bytes that a
+thread of a kernel spills, for each chip, and why; TESSERA_WRITE_SPILLS=1 writes it (lists.py, for
+all files in parallel). CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 
 import numpy as np
 import pytest
-from assemblers import OLDER, PTXAS
+from assemblers import assembler
 from kernels import CHIPS
 from suite import Listing, Names, Suite, pytest_collection_modifyitems  # noqa: F401
 
@@ -26,6 +28,7 @@ SPILLS = Listing(
     "spills.txt",
     "TESSERA_WRITE_SPILLS",
     lambda known, found: int(found or 0) <= int(known or 0),
+    reasoned=True,
 )
 
 
@@ -37,7 +40,10 @@ class Assembled(Suite):
 
     @staticmethod
     def program(function, arguments: tuple) -> str:
-        kinds = [f"{one.dtype}{one.ndim}" if isinstance(one, np.ndarray) else type(one).__name__ for one in arguments]
+        kinds = [
+            f"{one.dtype}{one.ndim}" if isinstance(one, np.ndarray) else type(one).__name__
+            for one in arguments
+        ]
         return f"{inspect.getsource(function.__wrapped__)} {kinds}"
 
     def visit(self, function, arguments: tuple) -> None:
@@ -46,12 +52,11 @@ class Assembled(Suite):
             return
         name = self.names.of(program)
         for chip in WANTED:
-            os.environ["TESSERA_PTXAS"] = str(OLDER if chip == "sm_70" else PTXAS)
+            os.environ["TESSERA_PTXAS"] = str(assembler(chip))
             try:
                 report = function.compile(*arguments, target=f"{chip}:ptx").report()
             except tsr.TesseraError as error:
                 self.refuse(error)
-                continue
             self.counts[chip] += 1
             for kernel in report.get("kernels", ()):
                 if kernel.get("spill_bytes"):
@@ -63,7 +68,7 @@ def pytest_configure(config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Chips that were left out keep their lines."""
+    """Chips that were not run keep their lines."""
     suite = session.config.assembled
     files = {item.path.name for item in session.items}
     others = {

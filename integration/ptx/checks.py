@@ -1,4 +1,4 @@
-"""What tests on the simulator ask of a program."""
+"""Common checks of simulator tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def assert_right(function, *arguments, **options) -> dict:
-    """Nothing is found, and all results are as the reference says; returns the report."""
+    """There are no findings, and all results agree with the reference; returns the report."""
     with np.errstate(all="ignore"):
         simulation = function.simulate(*arguments, **options)
     assert simulation.ok, simulation.text

@@ -1,93 +1,75 @@
-"""Runs the PTX of one block, or one cluster of blocks, on the CPU, all threads in step: what a kernel computes, without a GPU.
+"""Interprets PTX on the CPU, many threads in lockstep: the results of kernels, without a GPU.
 
-One instruction is done at once by all threads that are there, and a register is an array over all threads. Barriers are nothing here: races are the simulator's business (`tessera simulate`), which runs
-the program before it becomes PTX. Instructions that these kernels do not have are an error.
+One instruction is executed at once by all threads at it, and a register is an array over all
+threads of some CTAs. Diverged threads continue from the lowest instruction, and reconverge at
+collective operations. Races are found by the simulator (`tessera simulate`), which runs the program
+before it becomes PTX. This runs LLVM's output, with the roundings of each instruction
+(arithmetic.py): a multiplication may be fused with the addition that uses it, as PTX allows if
+neither states a rounding, and is fused here wherever that is possible. Instructions that these
+kernels do not use are an error.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Callable, NamedTuple
+from typing import Callable
 
 import numpy as np
+from arithmetic import (
+    APPROXIMATE,
+    convert,
+    flushed,
+    fma,
+    high_product,
+    quotient,
+    remainder,
+    shifted,
+    to_bf16,
+    to_tf32,
+)
+from ptx_mma import TensorCores
+from ptx_values import (
+    GROUP,
+    LANES,
+    Boxes,
+    Instruction,
+    Memory,
+    TensorMap,
+    dtype_of,
+    in_order,
+    register_names,
+    split_operands,
+)
 
-SHARED_BYTES = 232448
-WHOSE = 24  # from this bit on, an address of shared memory says which block of a cluster has it
-LANES = 32
+from tessera.targets import chips
+
+SHARED_BYTES = chips()["sm_90"]["limits"]["shared_bytes_per_cta"]
+WHOSE = 18  # from this bit on, an address of shared memory says which block has it
 PIECE = 16  # bytes that bulk copies move at once
-MAPS = 1 << 40  # the address of the first parameter, of which a tensor map is one
-GROUP = 128  # threads of four warps
-TOGETHER = ("bar", "shfl", "mma", "wgmma", "ldmatrix", "stmatrix", "ret")
-
-
-def _is_together(operation: str) -> bool:
-    return operation.split(".")[0] in TOGETHER or operation.startswith("mbarrier.try_wait")
-
-
-def _split(text: str) -> list[str]:
-    """Operands: registers, `{lists}` and `[addresses]`."""
-    return re.findall(r"\s*(\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*)", text)
-
-
-#: Bits of what tensor cores multiply.
-WIDTHS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8}
-
-
-def _elements(words: np.ndarray, kind: str) -> list[np.ndarray]:
-    """What registers hold side by side."""
-    bits = WIDTHS[kind]
-    parts = [(words >> np.uint64(at)).astype(f"u{bits // 8}") for at in range(0, max(32, bits), bits)]
-    if kind == "bf16":
-        return [(part.astype(np.uint32) << 16).view(np.float32) for part in parts]
-    if kind in ("e4m3", "e5m2"):
-        import ml_dtypes
-
-        eight = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[kind]
-        return [part.view(eight).astype(np.float32) for part in parts]
-    return [part.view({"f64": "f8", "tf32": "f4", "f16": "f2", "s8": "i1", "u8": "u1"}[kind]) for part in parts]
-
-
-def _names(operand: str) -> list[str]:
-    return [name.strip() for name in operand.strip("{}").split(",")]
-
-
-def _in_order(array: np.ndarray) -> np.ndarray:
-    """The same elements as they follow each other in memory."""
-    return array.transpose(np.argsort([-stride for stride in array.strides], kind="stable"))
-
-
-class TensorMap(NamedTuple):
-    """What a launch says of an array that boxes are copied of."""
-
-    array: int  # the number of the array
-    span: int  # bytes that swizzles stay within
-    spans: int  # of a box: several are one more dimension, the last one
-    dims: Sequence[int]  # those with neighbours in memory first
-    boxes: Sequence[int]  # elements along these
-
-    @staticmethod
-    def of(launch: str) -> list[TensorMap]:
-        """Those of a launch in Target IR, whose words are arrays' alone."""
-        numbers = lambda text: [int(one) for one in text.split(",")]  # noqa: E731
-        words = re.findall(r'word<"(\w+)", (\d+)', launch)
-        found = re.findall(r"tensor_map<word (\d+), bytes \d+, span (\d+) by (\d+), dims ?\[([\d, ]+)\], boxes ?\[([\d, ]+)\]>", launch)
-        return [TensorMap(int(words[int(word)][1]), int(span), int(spans), numbers(dims), numbers(boxes)) for word, span, spans, dims, boxes in found]
+BOX_ALIGNMENT = 128  # of what a tensor map's copies write
+MAPS = 1 << 60  # the address of the first parameter, of which a tensor map is one
+TOGETHER = 1 << 14  # threads that run at once
+SHARED_TOGETHER = 1 << 26  # bytes of their shared memory
 
 
 class Kernel:
     """A kernel of a module, ready to run."""
 
     def __init__(self, module: str, name: str) -> None:
-        found = re.search(rf"\.entry {name}\((.*?\.reqntid (\d+).*?)\n\{{\n(.*?)\n\}}", module, re.S)
+        found = re.search(
+            rf"\.entry {name}\((.*?)\n?\)(.*?\.reqntid (\d+).*?)\n\{{\n(.*?)\n\}}", module, re.S
+        )
         assert found, f"no kernel '{name}'"
         self.name = name
-        self.threads = int(found[2])
-        cluster = re.search(r"\.reqnctapercluster (\d+)", found[1])
+        self.threads = int(found[3])
+        self.parameters = len(re.findall(r"\.param", found[1]))
+        self.maps = len(re.findall(r"\.param \.align", found[1]))
+        cluster = re.search(r"\.reqnctapercluster (\d+)", found[2])
         self.blocks = int(cluster[1]) if cluster else 1
-        self.code: list[tuple[str, str, list[str]]] = []  # predicate, operation, operands
+        self.code: list[Instruction] = []
         self.labels: dict[str, int] = {}
-        for line in re.sub(r"//[^\n]*", "", found[3]).splitlines():
+        for line in re.sub(r"//[^\n]*", "", found[4]).splitlines():
             line = line.strip()
             if label := re.fullmatch(r"([$\w]+):", line):
                 self.labels[label[1]] = len(self.code)
@@ -100,82 +82,208 @@ class Kernel:
                 if label := re.match(r"(\w+):\s+", one):  # of a loop around one instruction
                     self.labels[label[1]] = len(self.code)
                     one = one[label.end() :]
-                predicate, operation, operands = re.fullmatch(r"(?:@(!?%?\w+)\s+)?([\w.:]+)\s*(.*)", one, re.S).groups()
-                self.code.append((predicate or "", operation, _split(operands)))
+                predicate, operation, operands = re.fullmatch(
+                    r"(?:@(!?%?\w+)\s+)?([\w.:]+)\s*(.*)", one, re.S
+                ).groups()
+                together = self._together(operation)
+                self.code.append(
+                    Instruction(
+                        predicate or "",
+                        operation,
+                        split_operands(operands),
+                        operation.split(".")[1:],
+                        together,
+                    )
+                )
 
-    def run(self, *arguments: np.ndarray | int, maps: Sequence[TensorMap] = (), block: int = 0) -> None:
-        """Arrays, dense in any order of their dimensions, are changed in place; the address, sizes and strides of each are words.
-        Tensor maps are behind the words. The block is the launch's first one, or another one by its number."""
-        _Run(self, arguments, maps, block).go()
+    def _together(self, operation: str) -> int:
+        name = operation.split(".")[0]
+        if operation.startswith("barrier.cluster"):
+            return self.threads * self.blocks
+        if name == "bar":
+            return LANES if "warp" in operation else self.threads
+        return (
+            GROUP
+            if name == "wgmma"
+            else LANES
+            if name in ("shfl", "mma", "ldmatrix", "stmatrix")
+            else 1
+        )
 
-
-class _Run:
-    def __init__(self, kernel: Kernel, arguments: tuple[np.ndarray | int, ...], maps: Sequence[TensorMap], block: int) -> None:
-        self.kernel = kernel
-        self.maps = maps
-        self.count = kernel.threads * kernel.blocks
-        threads = np.arange(self.count)
-        self.block = threads // kernel.threads
-        own = (self.block << WHOSE).astype(np.uint64)
-        self.registers: dict[str, np.ndarray] = {"shared_memory": own, "%ctaid.x": (self.block + block).astype(np.uint64), "%nctaid.x": self.all(kernel.blocks)}
-        self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
-        self.arrays = [one for one in arguments if isinstance(one, np.ndarray)]
-        #: mbarriers: how often they have opened, bytes that are still to come, arrivals that are, and those of each turn
-        self.gates: dict[int, list[int]] = {}
-        self.shared = np.zeros(SHARED_BYTES * kernel.blocks, np.uint8)
-        self.words: list[int] = []
-        self.begins: list[int] = []
+    def run(
+        self, *arguments: np.ndarray | int, maps: Sequence[TensorMap] = (), block: int = 0
+    ) -> None:
+        """Runs one CTA, or one cluster of CTAs: the last one of a grid, from number `block` on.
+        Arrays, dense in any order of their dimensions, are changed in place; the address, sizes and
+        strides of each are words. Tensor maps follow the words."""
+        words: list[int] = []
+        begins: list[int] = []
+        blocks: list[tuple[int, np.ndarray]] = []
+        arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         size = 0
         for one in arguments:
             if isinstance(one, np.ndarray):
-                self.begins.append(size)
-                steps = [stride // one.itemsize for stride in one.strides]
-                self.words += [size, *one.shape, *steps]
+                begins.append(size)
+                blocks.append((size, np.frombuffer(in_order(one).tobytes(), np.uint8).copy()))
+                words += [size, *one.shape, *(stride // one.itemsize for stride in one.strides)]
                 size = (size + one.nbytes + 255) // 256 * 256
             else:
-                self.words.append(one)
-        self.memory = np.zeros(size, np.uint8)
-        self.is_tensor = np.zeros(size, bool)
-        for begin, one in zip(self.begins, self.arrays):
-            self.is_tensor[begin : begin + one.nbytes] = True
-            self.memory[begin : begin + one.nbytes] = np.frombuffer(_in_order(one).tobytes(), np.uint8)
+                words.append(one)
+        memory = Memory(block for block in blocks if block[1].size)
+        boxes = [one.on(arrays[one.array], begins[one.array]) for one in maps]
+        _Run(
+            self,
+            memory,
+            words,
+            boxes,
+            (block + self.blocks, 1, 1),
+            block,
+            self.blocks,
+            SHARED_BYTES,
+        ).go()
+        memory.give_back()
+        for (_, data), one in zip(blocks, arrays):
+            inside = in_order(one)
+            inside[...] = data.view(one.dtype).reshape(inside.shape)
+
+    def launch(
+        self, memory: Memory, words: Sequence[int], grid: Sequence[int], shared: int
+    ) -> None:
+        """All CTAs of a grid. The words are those of a launch: tensor maps are 16 of them each."""
+        scalars = self.parameters - self.maps
+        maps = [Boxes.decoded(words[at : at + 16]) for at in range(scalars, len(words), 16)]
+        assert len(words) == scalars + 16 * self.maps
+        total, own = int(np.prod(grid)), (shared + 1023) // 1024 * 1024
+        some = (
+            max(
+                1,
+                min(
+                    TOGETHER // (self.threads * self.blocks),
+                    SHARED_TOGETHER // max(own * self.blocks, 1),
+                ),
+            )
+            * self.blocks
+        )
+        for first in range(0, total, some):
+            _Run(
+                self, memory, words[:scalars], maps, grid, first, min(some, total - first), own
+            ).go()
+
+
+class _Run(TensorCores):
+    def __init__(
+        self,
+        kernel: Kernel,
+        memory: Memory,
+        words: Sequence[int],
+        maps: Sequence[Boxes],
+        grid: Sequence[int],
+        first: int,
+        blocks: int,
+        shared: int,
+    ) -> None:
+        """The CTAs of a grid from a first one on; each has this many bytes of shared memory."""
+        self.kernel, self.memory, self.words, self.maps, self.reserve = (
+            kernel,
+            memory,
+            words,
+            maps,
+            shared,
+        )
+        self.count = kernel.threads * blocks
+        threads = np.arange(self.count)
+        self.lane, self.warp, self.block = (
+            threads % LANES,
+            threads // LANES,
+            threads // kernel.threads,
+        )
+        number = self.block + first
+        places = {
+            "x": number % grid[0],
+            "y": number // grid[0] % grid[1],
+            "z": number // (grid[0] * grid[1]),
+        }
+        self.registers: dict[str, np.ndarray] = {
+            f"%ctaid.{axis}": place.astype(np.uint64) for axis, place in places.items()
+        }
+        self.registers |= {f"%nctaid.{axis}": self.all(size) for axis, size in zip("xyz", grid)}
+        self.registers["shared_memory"] = (self.block << WHOSE).astype(np.uint64)
+        self.registers["%tid.x"] = (threads % kernel.threads).astype(np.uint64)
+        self.everyone = np.ones(self.count, bool)
+        # : registers that hold products which may be fused with additions: the factors, and the
+        # threads that have them
+        self.products: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        # : mbarriers: completed phases, pending bytes, pending arrivals, and the arrivals of each
+        # phase
+        self.gates: dict[int, list[int]] = {}
+        self.shared = np.zeros(shared * blocks, np.uint8)
 
     def go(self) -> None:
-        """Threads that part wait for each other where something is done together."""
+        code, end = self.kernel.code, len(self.kernel.code)
         places = np.zeros(self.count, np.int64)
+        uniform: int | None = 0  # the instruction that all threads have reached
         while True:
-            able = (at for at in np.unique(places) if not _is_together(self.kernel.code[at][1]))
-            at = places[0] if (places == places[0]).all() else next(able, None)
-            if at is None:  # some may wait at a gate by themselves
-                at = next((one for one in np.unique(places) if self.is_open(one, places == one)), None)
-            assert at is not None, "threads wait for each other at different instructions"
-            here = places == at
-            predicate, operation, operands = self.kernel.code[at]
-            if operation == "ret":
-                break
-            places[here] += 1
-            mask = self.mask(predicate) & here
-            if operation.startswith("bra"):
-                places[mask] = self.kernel.labels[operands[0]]
+            if uniform is not None and not code[uniform].waits:
+                at, here = uniform, self.everyone
             else:
-                self.step(operation, operands, mask)
-        for begin, one in zip(self.begins, self.arrays):
-            inside = _in_order(one)
-            inside[...] = self.memory[begin : begin + one.nbytes].view(one.dtype).reshape(inside.shape)
+                at, here = self.next(places)
+            one = code[at]
+            if one.operation == "ret":
+                if here is self.everyone:
+                    break
+                places[here] = end
+                if (places == end).all():
+                    break
+                continue
+            mask = here if not one.predicate else here & self.mask(one.predicate)
+            if one.operation.startswith("bra"):
+                target = self.kernel.labels[one.operands[0]]
+                taken = mask is here or bool(mask[here].all())
+                if here is self.everyone and (taken or not mask.any()):
+                    uniform = target if taken else at + 1
+                    places[...] = uniform
+                    continue
+                places[here] = at + 1
+                places[mask] = target
+                uniform = int(places[0]) if (places == places[0]).all() else None
+                continue
+            if mask.any():
+                self.step(one, mask)
+            if here is self.everyone:
+                uniform = at + 1
+                places[...] = uniform
+            else:
+                places[here] = at + 1
+                uniform = at + 1 if (places == at + 1).all() else None
 
-    # Values are words of 64 bits; an operation takes the low bits that its type has.
+    def next(self, places: np.ndarray) -> tuple[int, np.ndarray]:
+        """The first instruction that some threads can execute, and these threads."""
+        end = len(self.kernel.code)
+        ended = places == end
+        for at in np.unique(places[~ended]):
+            one, here = self.kernel.code[at], places == at
+            if one.together > 1:
+                size = min(one.together, self.count)
+                here &= np.repeat((here | ended).reshape(-1, size).all(1), size)
+            elif one.waits:
+                here &= self.opened(one.operands, here)
+            if here.any():
+                return int(at), self.everyone if here.all() else here
+        raise AssertionError("threads wait for each other at different instructions, or for ever")
+
+    # Values are 64-bit words; an operation uses the low bits of its type.
 
     def all(self, value: int) -> np.ndarray:
         return np.full(self.count, value & (1 << 64) - 1, np.uint64)
 
     def mask(self, predicate: str) -> np.ndarray:
-        if not predicate:
-            return np.ones(self.count, bool)
         return self.registers[predicate.lstrip("!")].astype(bool) ^ predicate.startswith("!")
 
     def get(self, operand: str) -> np.ndarray:
         if operand in self.registers:
             return self.registers[operand]
+        if re.fullmatch(r"%[a-z]+\d+", operand):  # no thread has written it yet
+            return self.all(0)
         if operand.startswith(f"{self.kernel.name}_param_"):
             return self.all(MAPS + int(operand.rpartition("_")[2]))
         if operand[:2] in ("0f", "0d"):
@@ -186,90 +294,164 @@ class _Run:
         """As numbers of a type: s32, u64, b16, f32, …"""
         if kind == "pred":
             return self.get(operand).astype(bool)
-        bits = int(kind[1:])
-        words = self.get(operand).astype(f"u{bits // 8}")
-        return words.view({"s": "i", "f": "f"}.get(kind[0], "u") + str(bits // 8))
+        dtype = dtype_of(kind)
+        if kind == "f16" and operand.startswith("0x"):
+            return np.full(self.count, int(operand, 16), np.uint16).view(dtype)
+        return self.get(operand).astype(f"u{dtype.itemsize}").view(dtype)
 
     def put(self, register: str, value: np.ndarray, mask: np.ndarray) -> None:
         if value.dtype == bool:
             value = value.astype(np.uint64)
         value = value.view(f"u{value.itemsize}").astype(np.uint64)
-        self.registers[register] = np.where(mask, value, self.registers.get(register, self.all(0)))
+        self.products.pop(register, None)
+        if mask is not self.everyone:
+            value = np.where(mask, value, self.registers.get(register, self.all(0)))
+        self.registers[register] = value
 
     def address(self, operand: str) -> np.ndarray:
         base, _, more = operand.strip("[]").partition("+")
         return (self.get(base) + self.all(int(more or "0"))).astype(np.int64)
 
     def within(self, address: np.ndarray) -> np.ndarray:
-        """In the shared memories of all blocks, which lie one after the other."""
+        """In the shared memories of all CTAs, which are adjacent."""
         address = address & 0xFFFFFFFF
-        return (address & (1 << WHOSE) - 1) + (address >> WHOSE) * SHARED_BYTES
+        return (address & (1 << WHOSE) - 1) + (address >> WHOSE) * self.reserve
 
     def own(self, operand: str) -> np.ndarray:
         return self.within(self.address(operand))
 
-    def cells(self, space: str, address: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-        if space == "shared":
-            address = self.within(address)
-        memory = self.shared if space == "shared" else self.memory
-        assert (address >= 0).all() and (address + size <= len(memory)).all(), "an address out of bounds"
-        assert (address % size == 0).all(), "an address that is not aligned"
-        return memory, address[:, None] + np.arange(size)
+    def cells(
+        self, space: str, address: np.ndarray, size: int, count: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Memory as words of a size, and the positions of those at addresses, each of which has
+        some of them."""
+        assert (address % (size * count) == 0).all(), "an address that is not aligned"
+        if space.startswith("shared"):
+            inside = address & (1 << WHOSE) - 1
+            assert (inside + size * count <= self.reserve).all(), "an address out of bounds"
+            return self.shared.view(f"u{size}"), self.within(address) // size
+        assert space == "global", space
+        return self.memory.bytes.view(f"u{size}"), self.memory.places(address, size * count) // size
 
     # Operations.
 
-    def step(self, operation: str, operands: list[str], mask: np.ndarray) -> None:
-        name, *parts = operation.split(".")
+    def step(self, one: Instruction, mask: np.ndarray) -> None:
+        name, parts, operands, operation = (
+            one.operation.partition(".")[0],
+            one.parts,
+            one.operands,
+            one.operation,
+        )
         if "L2::cache_hint" in parts:
-            parts.remove("L2::cache_hint")
-            operands = operands[:-1]
-        if name in ("bar", "barrier", "fence", "prefetch", "nanosleep", "createpolicy") or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait")) or name == "cp" and any(part.endswith("_group") and part != "bulk_group" for part in parts):
+            parts, operands = [part for part in parts if part != "L2::cache_hint"], operands[:-1]
+        if (
+            name in ("bar", "barrier", "fence", "prefetch", "nanosleep", "createpolicy")
+            or operation.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait"))
+            or name == "cp"
+            and any(part.endswith("_group") and part != "bulk_group" for part in parts)
+        ):
             return
         special: dict[str, Callable] = {
             "ld": self.load, "st": self.store, "red": self.add, "cp": self.copy, "mbarrier": self.gate, "ldmatrix": self.matrix, "stmatrix": self.matrix,
             "mov": self.move, "cvta": self.move, "elect": self.elect, "shfl": self.shuffle, "selp": self.select, "setp": self.compare, "cvt": self.convert,
             "bfe": self.extract, "lop3": self.look_up, "prmt": self.permute, "mma": self.multiply, "wgmma": self.multiply_together, "mapa": self.map,
         }  # fmt: skip
-        if name in special:
-            special[name](name, parts, operands, mask)
-            return
-        values = [self.typed(one, parts[-1]) for one in operands[1:]]
-        if name == "mul" and "wide" in parts:
-            values = [one.astype(f"{one.dtype.kind}8") for one in values]
-        shift = [self.typed(one, "u64") for one in operands[2:]] if name in ("shl", "shr") else []
-        functions: dict[str, Callable] = {
-            "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide if parts[-1][0] == "f" else np.floor_divide, "and": np.bitwise_and,
-            "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs,
-            "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "ex2": np.exp2, "rcp": np.reciprocal, "mad": lambda a, b, c: a * b + c,
-            "fma": lambda a, b, c: (a.astype(np.float64) * b + c).astype(a.dtype),
-            "shl": lambda a, _: a << shift[0].astype(a.dtype), "shr": lambda a, _: a >> shift[0].astype(a.dtype),
-        }  # fmt: skip
         with np.errstate(all="ignore"):
-            self.put(operands[0], functions[name](*values), mask)
+            if name in special:
+                special[name](name, parts, operands, mask)
+            elif parts[-1][0] == "f":
+                self.compute(name, parts, operands, mask)
+            else:
+                self.count_with(name, parts, operands, mask)
+
+    def compute(self, name: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        """On floats."""
+        values = [self.typed(one, parts[-1]) for one in operands[1:]]
+        if "ftz" in parts:
+            values = [flushed(one) for one in values]
+        if (exact := f"{name}.{parts[0]}") in APPROXIMATE:
+            assert parts[-1] == "f32"
+            result = APPROXIMATE[exact](*values)
+        else:
+            functions: dict[str, Callable] = {
+                "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt,
+                "max": np.maximum if "NaN" in parts else np.fmax, "min": np.minimum if "NaN" in parts else np.fmin, "rcp": np.reciprocal, "fma": fma,
+                "copysign": lambda sign, size: np.copysign(size, sign),
+            }  # fmt: skip
+            result = functions[name](*values)
+        is_free = "rn" not in parts
+        if name in ("add", "sub") and is_free:
+            result = self.fused(name, operands[1:], values, result)
+        self.put(operands[0], flushed(result) if "ftz" in parts else result, mask)
+        if name == "mul" and is_free:
+            self.products[operands[0]] = (*values, mask)
+
+    def fused(
+        self, name: str, operands: list[str], values: list[np.ndarray], result: np.ndarray
+    ) -> np.ndarray:
+        """An addition that uses a product before it is rounded."""
+        sign = -1 if name == "sub" else 1
+        for i, one in enumerate(operands):
+            if one in self.products:
+                a, b, mask = self.products[one]
+                other = fma(a, b, sign * values[1]) if i == 0 else fma(sign * a, b, values[0])
+                return np.where(mask, other, result)
+        return result
+
+    def count_with(
+        self, name: str, parts: list[str], operands: list[str], mask: np.ndarray
+    ) -> None:
+        """On integers, bits and predicates."""
+        kind = parts[-1]
+        values = [self.typed(one, kind) for one in operands[1:]]
+        if name in ("shl", "shr"):
+            self.put(operands[0], shifted(name, values[0], self.typed(operands[2], "u32")), mask)
+            return
+        if name in ("mul", "mad") and "wide" in parts:
+            wide = f"{values[0].dtype.kind}{2 * values[0].itemsize}"
+            values = [one.astype(wide) for one in values[:2]] + [
+                self.typed(one, f"{kind[0]}{2 * int(kind[1:])}") for one in operands[3:]
+            ]
+        product = high_product if "hi" in parts else np.multiply
+        functions: dict[str, Callable] = {
+            "add": np.add, "sub": np.subtract, "mul": product, "mad": lambda a, b, c: product(a, b) + c, "div": quotient, "rem": remainder, "and": np.bitwise_and,
+            "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "neg": np.negative, "abs": np.abs, "max": np.maximum, "min": np.minimum,
+        }  # fmt: skip
+        self.put(operands[0], functions[name](*values), mask)
 
     def load(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         if parts[0] == "param":
             number = int(operands[1].strip("[]").removeprefix(f"{self.kernel.name}_param_"))
             self.put(operands[0], self.all(self.words[number]), mask)
             return
-        size = int(parts[-1][1:]) // 8
-        address = np.where(mask, self.address(operands[1]), 0)
-        for i, register in enumerate(_names(operands[0])):
-            memory, cells = self.cells(parts[0], address + i * size, size)
-            assert parts[0] == "shared" or self.is_tensor[cells[mask]].all(), "an address outside of all tensors"
-            is_signed = parts[-1][0] == "s"
-            value = memory[cells].view(f"{'i' if is_signed else 'u'}{size}")[:, 0]
-            self.put(register, value.astype(np.int64) if is_signed else value, mask)
+        size, registers = int(parts[-1][1:]) // 8, register_names(operands[0])
+        memory, cells = self.cells(parts[0], self.address(operands[1])[mask], size, len(registers))
+        is_signed = parts[-1][0] == "s"
+        for i, register in enumerate(registers):
+            value = memory[cells + i]
+            all_values = np.zeros(self.count, np.uint64)
+            all_values[mask] = (
+                value.view(f"i{size}").astype(np.int64).view(np.uint64) if is_signed else value
+            )
+            self.put(register, all_values, mask)
 
     def map(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """An address of another block's shared memory is one of all blocks' memories."""
-        self.put(operands[0], self.get(operands[1]) & self.all((1 << WHOSE) - 1) | self.get(operands[2]) << self.all(WHOSE), mask)
+        """An address of another CTA's shared memory is one of all CTAs' memories."""
+        first = (self.block // self.kernel.blocks * self.kernel.blocks).astype(
+            np.uint64
+        )  # of the cluster
+        self.put(
+            operands[0],
+            self.get(operands[1]) & self.all((1 << WHOSE) - 1)
+            | first + self.get(operands[2]) << self.all(WHOSE),
+            mask,
+        )
 
     def push(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """st.async: to any block's memory, and counted there."""
+        """st.async: to any CTA's memory, and counted there."""
         size = int(parts[-1][1:]) // 8
         to, signals = self.own(operands[0]), self.own(operands[2])
-        for i, register in enumerate(_names(operands[1])):
+        for i, register in enumerate(register_names(operands[1])):
             data = self.typed(register, f"u{8 * size}")
             for thread in np.flatnonzero(mask):
                 begin = to[thread] + i * size
@@ -280,28 +462,21 @@ class _Run:
         if parts[0] == "async":
             self.push(parts, operands, mask)
             return
-        size = int(parts[-1][1:]) // 8
-        address = np.where(mask, self.address(operands[0]), 0)
-        for i, register in enumerate(_names(operands[1])):
-            memory, cells = self.cells(parts[0], address + i * size, size)
-            assert parts[0] == "shared" or self.is_tensor[cells[mask]].all(), "an address outside of all tensors"
-            data = np.ascontiguousarray(self.typed(register, f"u{8 * size}")).view(np.uint8).reshape(-1, size)
-            memory[cells[mask]] = data[mask]
+        size, registers = int(parts[-1][1:]) // 8, register_names(operands[1])
+        memory, cells = self.cells(parts[0], self.address(operands[0])[mask], size, len(registers))
+        for i, register in enumerate(registers):
+            memory[cells + i] = self.typed(register, f"u{8 * size}")[mask]
 
     def add(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """To what is in global memory, in any order."""
-        kind = parts[-1]
-        size = int(kind[1:]) // 8
-        memory, cells = self.cells("global", np.where(mask, self.address(operands[0]), 0), size)
-        data = self.typed(operands[1], kind)
-        np.add.at(memory.view(data.dtype), cells[mask, 0] // size, data[mask])
+        """Atomics on global memory, in any order."""
+        data = self.typed(operands[1], parts[-1])
+        memory, cells = self.cells("global", self.address(operands[0])[mask], data.itemsize)
+        np.add.at(memory.view(data.dtype), cells, data[mask])
 
     def gate(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """Arrivals, which say what is to come, and these bytes open it."""
+        """Arrivals, expected transactions, and completed bytes of an mbarrier."""
         if parts[0] == "try_wait":
-            is_open = self.opened(operands, mask)
-            assert is_open[mask].all(), "a thread waits for ever"
-            self.put(operands[0], is_open, mask)
+            self.put(operands[0], self.everyone, mask)  # threads wait for it
             return
         address = self.own(operands[0 if parts[0] == "init" else 1])
         for thread in np.flatnonzero(mask):
@@ -315,17 +490,13 @@ class _Run:
                 self.come(place, -int(self.get(operands[2])[thread]) if "expect_tx" in parts else 0)
 
     def opened(self, operands: list[str], of: np.ndarray) -> np.ndarray:
-        """Which of these threads find their gate open."""
-        gates, phases = self.own(operands[1]), self.get(operands[2]).astype(np.int64)
+        """Which of these threads find their mbarrier phase completed."""
+        keys = self.own(operands[1]) * 2 + (self.get(operands[2]).astype(np.int64) & 1)
         result = np.zeros(self.count, bool)
-        for thread in np.arange(self.count)[of]:
-            result[thread] = self.gates[int(gates[thread])][0] & 1 != phases[thread] & 1
-        return result
-
-    def is_open(self, at: int, here: np.ndarray) -> bool:
-        """Whether an instruction waits at a gate that is open for these threads."""
-        _, operation, operands = self.kernel.code[at]
-        return operation.startswith("mbarrier.try_wait") and bool(self.opened(operands, here)[here].all())
+        for key in np.unique(keys[of]):
+            if self.gates[int(key) >> 1][0] & 1 != key & 1:
+                result |= keys == key
+        return result & of
 
     def come(self, gate: int, count: int) -> None:
         one = self.gates[gate]
@@ -335,56 +506,83 @@ class _Run:
             one[2] = one[3]
 
     def bulk(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """Whole pieces of memory, all of them inside of tensors, which begin with a piece."""
+        """Bulk copies of whole 16-byte chunks, all inside of aligned tensors."""
         is_fetch = parts[2].startswith("shared")
         near_operand, far_operand = operands[:2] if is_fetch else operands[1::-1]
-        nears, begins, sizes = self.own(near_operand), self.address(far_operand), self.get(operands[2])
+        nears, begins, sizes = (
+            self.own(near_operand),
+            self.address(far_operand),
+            self.get(operands[2]),
+        )
         for thread in np.flatnonzero(mask):
             size, begin, near = int(sizes[thread]), int(begins[thread]), int(nears[thread])
-            assert size > 0 and size % PIECE == begin % PIECE == near % PIECE == 0, "a copy that is not aligned"
-            assert begin + size <= len(self.memory) and self.is_tensor[begin : begin + size].all(), "a copy outside of all tensors"
-            assert near % SHARED_BYTES + size <= SHARED_BYTES
+            assert size > 0 and size % PIECE == begin % PIECE == near % PIECE == 0, (
+                "a copy that is not aligned"
+            )
+            place = int(self.memory.places(np.array([begin]), size)[0])
+            assert near % self.reserve + size <= self.reserve
             if is_fetch:
-                self.shared[near : near + size] = self.memory[begin : begin + size]
+                self.shared[near : near + size] = self.memory.bytes[place : place + size]
                 self.come(int(self.own(operands[3])[thread]), size)
             else:
-                self.memory[begin : begin + size] = self.shared[near : near + size]
+                self.memory.bytes[place : place + size] = self.shared[near : near + size]
 
     def elect(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
         """The first lane of a whole warp."""
-        self.put(operands[0].partition("|")[2], np.arange(self.count) % LANES == 0, mask)
+        self.put(operands[0].partition("|")[2], self.lane == 0, mask)
 
     def boxes(self, operands: list[str], mask: np.ndarray) -> None:
-        """A box of an array, with zeros where that has ended; pieces are swizzled within spans by bits of their address."""
+        """A box of an array, with zeros past its end; chunks are swizzled within spans by bits of
+        their address."""
         source, *places = [one.strip(" {}") for one in operands[1].strip("[]").split(",")]
-        maps, nears, coordinates = self.get(source), self.own(operands[0]), [self.typed(one, "s32") for one in places]
+        maps, nears, coordinates = (
+            self.get(source),
+            self.own(operands[0]),
+            [self.typed(one, "s32") for one in places],
+        )
         for thread in np.flatnonzero(mask):
-            number = int(maps[thread]) - MAPS - len(self.words)
-            one = self.maps[number]
-            array, near = self.arrays[one.array], int(nears[thread])
-            width, boxes = array.itemsize, list(one.boxes)
-            assert len(one.dims) == array.ndim and boxes[0] * width == one.span and max(boxes) <= 256
-            sizes, strides = [array.shape[dim] for dim in one.dims], [array.strides[dim] for dim in one.dims]
-            if one.spans > 1:  # of rows that are whole spans
-                assert sizes[0] % boxes[0] == 0
-                sizes, strides, boxes = [boxes[0], *sizes[1:], sizes[0] // boxes[0]], [*strides, one.span], [*boxes, one.spans]
-            rank = len(sizes)
-            assert rank == len(places)
-            assert near % (8 * one.span) == 0, "a slot that does not begin with a swizzle"
-            assert all(stride % PIECE == 0 for stride, size in zip(strides[1:], sizes[1:]) if size > 1) and strides[0] == width
+            one = self.maps[int(maps[thread]) - MAPS - len(self.words)]
+            near, width, rank, boxes = int(nears[thread]), one.width, len(one.sizes), one.boxes
+            assert boxes[0] * width == one.span and max(boxes) <= 256 and rank == len(places)
+            assert near % self.reserve % BOX_ALIGNMENT == 0, (
+                "a box that is not aligned"
+            )  # swizzles depend on addresses
+            assert (
+                all(
+                    stride % PIECE == 0
+                    for stride, size in zip(one.strides[1:], one.sizes[1:])
+                    if size > 1
+                )
+                and one.strides[0] == width
+            )
             first = [int(place[thread]) for place in coordinates]
-            grid = np.meshgrid(*(np.arange(begin, begin + size) for begin, size in zip(first, boxes)), indexing="ij")
-            inside = np.logical_and.reduce([(index >= 0) & (index < size) for index, size in zip(grid, sizes)])
-            at = sum(np.where(inside, index, 0) * stride for index, stride in zip(grid, strides)) + self.begins[one.array]
-            data = np.where(inside[..., None], self.memory[at[..., None] + np.arange(width)], 0)
+            grid = np.meshgrid(
+                *(np.arange(begin, begin + size) for begin, size in zip(first, boxes)),
+                indexing="ij",
+            )
+            inside = np.logical_and.reduce(
+                [(index >= 0) & (index < size) for index, size in zip(grid, one.sizes)]
+            )
+            at = (
+                sum(np.where(inside, index, 0) * stride for index, stride in zip(grid, one.strides))
+                + one.begin
+            )
+            data = np.where(
+                inside[..., None],
+                self.memory.bytes[self.memory.places(at, width)[..., None] + np.arange(width)],
+                0,
+            )
             # The first dimension varies fastest.
             data = data.transpose(*range(rank)[::-1], rank).reshape(-1).astype(np.uint8)
-            gate, own = int(self.own(operands[2])[thread]), int(self.block[thread])
-            targets = int(self.get(operands[3])[thread]) if len(operands) > 3 else 1 << own  # blocks, each at the same place
-            for block in (each for each in range(self.kernel.blocks) if targets >> each & 1):
-                move = (block - own) * SHARED_BYTES
+            cluster = self.kernel.blocks
+            gate, own = int(self.own(operands[2])[thread]), int(self.block[thread]) % cluster
+            targets = (
+                int(self.get(operands[3])[thread]) if len(operands) > 3 else 1 << own
+            )  # CTAs, each at the same offset
+            for block in (each for each in range(cluster) if targets >> each & 1):
+                move = (block - own) * self.reserve
                 place = near + move + np.arange(data.size)
-                self.shared[place ^ (place % SHARED_BYTES >> 3 & one.span - 1 & ~15)] = data
+                self.shared[place ^ (place % self.reserve >> 3 & one.span - 1 & ~15)] = data
                 self.come(gate + move, data.size)
 
     def copy(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
@@ -394,33 +592,41 @@ class _Run:
         if "bulk" in parts:
             self.bulk(parts, operands, mask)
             return
-        is_full = self.get(operands[3]) > 0 if len(operands) > 3 else mask
-        source, cells = self.cells("global", np.where(is_full, self.address(operands[1]), 0), 16)
-        target, places = self.cells("shared", self.address(operands[0]), 16)
-        target[places] = np.where(is_full[:, None], source[cells], 0)
+        is_full = (
+            (self.get(operands[3]) > 0)[mask]
+            if len(operands) > 3
+            else np.ones(np.count_nonzero(mask), bool)
+        )
+        target, places = self.cells("shared", self.address(operands[0])[mask], 8, 2)
+        source, cells = self.cells("global", self.address(operands[1])[mask][is_full], 8, 2)
+        for half in range(2):
+            data = np.zeros(is_full.size, np.uint64)
+            data[is_full] = source[cells + half]
+            target[places + half] = data
 
     def matrix(self, name: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """Lane l gives the address of row l % 8 of matrix l / 8."""
+        """Lane l provides the address of row l % 8 of matrix l / 8."""
         is_load = name == "ldmatrix"
         rows = self.address(operands[1 if is_load else 0])
-        lane, first = np.arange(self.count) % LANES, np.arange(self.count) // LANES * LANES
-        for number, register in enumerate(_names(operands[0 if is_load else 1])):
+        lane, first = self.lane, self.warp * LANES
+        for number, register in enumerate(register_names(operands[0 if is_load else 1])):
             word = self.all(0) if is_load else self.get(register)
             for half in range(2):
                 row, column = lane // 4, lane % 4 * 2 + half
                 if "trans" in parts:
                     row, column = column, row
-                memory, cells = self.cells("shared", rows[first + number * 8 + row] + 2 * column, 2)
+                memory, cells = self.cells(
+                    "shared", (rows[first + number * 8 + row] + 2 * column)[mask], 2
+                )
                 if is_load:
-                    word = word | memory[cells].view(np.uint16)[:, 0].astype(np.uint64) << np.uint64(16 * half)
+                    word[mask] |= memory[cells].astype(np.uint64) << np.uint64(16 * half)
                 else:
-                    data = (word >> np.uint64(16 * half)).astype(np.uint16).view(np.uint8).reshape(-1, 2)
-                    memory[cells[mask]] = data[mask]
+                    memory[cells] = (word >> np.uint64(16 * half)).astype(np.uint16)[mask]
             if is_load:
                 self.put(register, word, mask)
 
     def move(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        to, source = _names(operands[0]), _names(operands[1])
+        to, source = register_names(operands[0]), register_names(operands[1])
         bits = int(parts[-1][1:]) // max(len(to), len(source)) if parts[-1] != "pred" else 64
         if len(source) > 1:
             value = self.all(0)
@@ -430,15 +636,24 @@ class _Run:
             return
         for i, one in enumerate(to):
             if one != "_":
-                self.put(one, self.get(source[0]) >> np.uint64(bits * i) & self.all((1 << bits) - 1), mask)
+                self.put(
+                    one,
+                    self.get(source[0]) >> np.uint64(bits * i) & self.all((1 << bits) - 1),
+                    mask,
+                )
 
     def shuffle(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        lane, other = np.arange(self.count) % LANES, self.get(operands[2]).astype(np.int64)
-        source = lane ^ other if parts[1] == "bfly" else other & LANES - 1
-        self.put(operands[0], self.get(operands[1])[np.arange(self.count) - lane + source], mask)
+        other = self.get(operands[2]).astype(np.int64)
+        source = self.lane ^ other if parts[1] == "bfly" else other & LANES - 1
+        assert parts[1] in ("bfly", "idx")
+        self.put(operands[0], self.get(operands[1])[self.warp * LANES + source], mask)
 
     def select(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
-        self.put(operands[0], np.where(self.mask(operands[3]), self.get(operands[1]), self.get(operands[2])), mask)
+        self.put(
+            operands[0],
+            np.where(self.mask(operands[3]), self.get(operands[1]), self.get(operands[2])),
+            mask,
+        )
 
     def compare(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         a, b = (self.typed(one, parts[-1]) for one in operands[1:])
@@ -448,34 +663,40 @@ class _Run:
             "nan": unordered, "num": ~unordered,
         }  # fmt: skip
         known = parts[0] in answers
-        self.put(operands[0], answers[parts[0]] if known else answers[parts[0].removesuffix("u")] | unordered, mask)
+        self.put(
+            operands[0],
+            answers[parts[0]] if known else answers[parts[0].removesuffix("u")] | unordered,
+            mask,
+        )
 
     def convert(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        if parts[1] in ("bf16x2", "f16x2"):
-            high, low = (self.round(self.typed(one, "f32"), parts[1]) for one in operands[1:])
-            self.put(operands[0], high << np.uint64(16) | low, mask)
+        to = parts[-2]
+        values = [self.typed(one, parts[-1]) for one in operands[1:]]
+        if to in ("bf16x2", "f16x2"):
+            high, low = (
+                to_bf16(one) if to == "bf16x2" else one.astype(np.float16).view(np.uint16)
+                for one in values
+            )
+            self.put(
+                operands[0], high.astype(np.uint64) << np.uint64(16) | low.astype(np.uint64), mask
+            )
+        elif to in ("bf16", "tf32"):
+            self.put(operands[0], to_bf16(values[0]) if to == "bf16" else to_tf32(values[0]), mask)
         else:
-            kind, value = parts[-2], self.typed(operands[1], parts[-1])
-            value = value.astype({"s": "i", "f": "f"}.get(kind[0], "u") + str(int(kind[1:]) // 8))
-            self.put(operands[0], value.astype(np.int64) if kind[0] == "s" else value, mask)
-
-    @staticmethod
-    def round(value: np.ndarray, kind: str) -> np.ndarray:
-        """To the nearest fp16 or bf16."""
-        if kind == "f16x2":
-            return value.astype(np.float16).view(np.uint16).astype(np.uint64)
-        bits = value.view(np.uint32).astype(np.uint64)
-        return bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1)) >> np.uint64(16)
+            value = convert(values[0], dtype_of(to), parts)
+            self.put(operands[0], value.astype(np.int64) if to[0] == "s" else value, mask)
 
     def extract(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         count = int(operands[3])
-        value = self.typed(operands[1], "u32").astype(np.int64) >> int(operands[2]) & (1 << count) - 1
+        value = (
+            self.typed(operands[1], "u32").astype(np.int64) >> int(operands[2]) & (1 << count) - 1
+        )
         if parts[-1][0] == "s":
             value -= (value >> count - 1) << count
         self.put(operands[0], value.astype(np.int32), mask)
 
     def look_up(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """Bit by bit, the answer for each of the eight cases of three operands."""
+        """lop3: bit by bit, the result for each of the eight cases of three operands."""
         a, b, c = (self.typed(one, "u32") for one in operands[1:4])
         value = np.zeros_like(a)
         for case in range(8):
@@ -484,95 +705,11 @@ class _Run:
         self.put(operands[0], value, mask)
 
     def permute(self, _: str, __: list[str], operands: list[str], mask: np.ndarray) -> None:
-        both = self.typed(operands[1], "u32").astype(np.uint64) | self.get(operands[2]) << np.uint64(32)
+        both = self.typed(operands[1], "u32").astype(np.uint64) | self.get(
+            operands[2]
+        ) << np.uint64(32)
         value = self.all(0)
         for i in range(4):
             which = int(operands[3].rstrip("U"), 0) >> 4 * i & 7
             value = value | (both >> np.uint64(8 * which) & np.uint64(255)) << np.uint64(8 * i)
         self.put(operands[0], value, mask)
-
-    def multiply(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """mma.sync: rows and columns by quads of lanes, or, of m8n8k4 in fp16, by each quarter of the warp."""
-        shape = next(part for part in parts if part.startswith("m") and "n" in part)
-        m, n, k = map(int, re.fullmatch(r"m(\d+)n(\d+)k(\d+)", shape).groups())
-        kind, total = parts[-2], parts[-1]
-        lane = np.arange(self.count) % LANES
-        warp, group, quad = np.arange(self.count) // LANES, lane // 4, lane % 4
-        each = max(1, 32 // WIDTHS[kind])
-        quarters = (shape, kind) == ("m8n8k4", "f16")
-        if quarters:
-            m = n = 16
-
-        def left(i: int) -> tuple:  # row and column of element i of a lane
-            if quarters:
-                return lane % 4 + (lane & 4) * 2 + (lane & 16) // 4, i
-            register = i // each
-            return group + register % 2 * 8 * (m > 8), quad * each + i % each + register // (1 + (m > 8)) * 4 * each
-
-        def right(i: int) -> tuple:
-            if quarters:
-                return i, lane % 4 + (lane & 8) + (lane & 16) // 4
-            return quad * each + i % each + i // each * 4 * each, group
-
-        def sums(i: int) -> tuple:
-            if quarters:
-                return (lane & 1) + (i & 2) + (lane & 4) * 2 + (lane & 16) // 4, (i & 4) + (lane & 2) + (i & 1) + (lane & 8)
-            return group + i // 2 * 8, quad * 2 + i % 2
-
-        exact = np.int64 if kind in ("s8", "u8") else np.float64
-        a, b, c = (np.zeros((self.count // LANES, *size), exact) for size in ((m, k), (k, n), (m, n)))
-        for matrix, names, place in ((a, operands[1], left), (b, operands[2], right)):
-            for i, register in enumerate(_names(names)):
-                for j, number in enumerate(_elements(self.get(register), kind)):
-                    row, column = place(i * each + j)
-                    matrix[warp, row, column] = number
-        for i, register in enumerate(_names(operands[3])):
-            row, column = sums(i)
-            c[warp, row, column] = self.typed(register, total)
-        product = (a @ b + c).astype({"f32": np.float32, "f64": np.float64, "s32": np.int32}[total])
-        for i, register in enumerate(_names(operands[0])):
-            row, column = sums(i)
-            self.put(register, product[warp, row, column], mask)
-
-    def described(self, operand: str, group: int, lines: np.ndarray, over: np.ndarray, across: bool, kind: str) -> np.ndarray:
-        """Elements of a matrix in shared memory: `lines` along the dimension that is kept, `over` along the other."""
-        words = self.get(operand)[group * GROUP : (group + 1) * GROUP]
-        assert (words == words[0]).all(), "a descriptor that threads of a group do not share"
-        word, size = int(words[0]), WIDTHS[kind] // 8
-        start, leading, stride, mode = (word & 0x3FFF) << 4, (word >> 16 & 0x3FFF) << 4, (word >> 32 & 0x3FFF) << 4, word >> 62
-        span = {1: 128, 2: 64, 3: 32}[mode]
-        assert word >> 46 & 0xFFFF == 0 and start % (8 * span) < span
-        if across:
-            at = start + lines * size // span * leading + lines * size % span + over // 8 * stride + over % 8 * span
-        else:
-            at = start + lines // 8 * stride + lines % 8 * span + over * size
-        at ^= at >> 3 & span - 16
-        assert (at + size <= SHARED_BYTES).all(), "an address out of bounds"
-        cells = self.shared[group * GROUP // self.kernel.threads * SHARED_BYTES + at[..., None] + np.arange(size)]
-        return _elements(np.ascontiguousarray(cells).view(f"u{size}")[..., 0].astype(np.uint64), kind)[0]
-
-    def multiply_together(self, _: str, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        """wgmma: 64 rows by a group of four warps, which all of its threads ask for."""
-        n, k = map(int, re.fullmatch(r"m64n(\d+)k(\d+)", parts[3]).groups())
-        kind = parts[-1]
-        assert parts[4] == "f32" and parts[5] == kind and mask.all() and operands[3:6] == ["1", "1", "1"]
-        in_registers = operands[1].startswith("{")
-        turned = [bool(int(one)) for one in operands[6:]]
-        thread = np.arange(GROUP)
-        row, quad = thread // LANES * 16 + thread % LANES // 4, thread % 4
-        for group in range(self.count // GROUP):
-            own = np.s_[group * GROUP : (group + 1) * GROUP]
-            if in_registers:
-                a = np.zeros((64, k))
-                for i, register in enumerate(_names(operands[1])):
-                    for j, number in enumerate(_elements(self.get(register)[own], kind)):
-                        a[row + i % 2 * 8, quad * 2 + j + i // 2 * 8] = number
-            else:
-                a = self.described(operands[1], group, *np.indices((64, k)), turned[0], kind).astype(np.float64)
-            over, columns = np.indices((k, n))
-            b = self.described(operands[2], group, columns, over, turned[-1], kind).astype(np.float64)
-            product = a @ b
-            for i, register in enumerate(_names(operands[0])):
-                sums = self.typed(register, "f32").copy()
-                sums[own] = sums[own] + product[row + i // 2 % 2 * 8, quad * 2 + i % 2 + i // 4 * 8]
-                self.put(register, sums, mask)

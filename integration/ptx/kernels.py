@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tessera.targets import chips
+
 TOP = Path(__file__).resolve().parents[2]
-CHIPS = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
+CHIPS = list(chips())
 
 #: MLIR's names of the types that PTX names otherwise.
 TYPES = {
@@ -20,23 +22,23 @@ TYPES = {
     "e2m3": "f6E2M3FN",
     "e2m1": "f4E2M1FN",
 }
-BITS = {"f64": 32, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16}  # a register of f64 is one
-
-
-def tables() -> list[list[list[str]]]:
-    """The tables of docs/chips.md: rows of cells."""
-    text = (TOP / "docs" / "chips.md").read_text()
-    blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    split = [[[c.strip() for c in line.strip("|\n ").split("|")] for line in b.splitlines()] for b in blocks]
-    return [[rows[0], *rows[2:]] for rows in split]
+BITS = {
+    "f64": 32,
+    "f32": 32,
+    "s32": 32,
+    "tf32": 32,
+    "f16": 16,
+    "bf16": 16,
+}  # a register of f64 is one
 
 
 def features() -> dict[str, set[str]]:
-    """Which chips have a feature."""
-    head, *rows = tables()[0]
-    chips = [name.rstrip("a") for name in head[1:]]
-    names = {re.match(r"\*\*(.*?)\*\*", row[0])[1]: row[1:] for row in rows}
-    return {name: {c for c, cell in zip(chips, cells) if cell == "yes"} for name, cells in names.items()}
+    """Which chips have a feature; those of the page that no chip has are there, too."""
+    page = (TOP / "docs" / "chips.md").read_text()
+    names = re.findall(r"^\| \*\*(.*?)\*\*", page, re.MULTILINE)
+    return {
+        name: {chip for chip, one in chips().items() if name in one["features"]} for name in names
+    }
 
 
 @dataclass
@@ -72,17 +74,15 @@ class Product:
 
 
 def products() -> list[Product]:
-    found = []
-    for shape, operands, sums, chips in tables()[2][1:]:
-        numbers = [int(number) for number in re.findall(r"sm_(\d+)", chips)]
-        last = 9999 if chips.endswith("later") else numbers[-1]
-        having = {chip for chip in CHIPS if numbers[0] <= int(chip[3:]) <= last}
-        kinds = operands.split()
-        for total in sums.split():
-            found.append(Product(shape, kinds[0], kinds[-1], total, having))
-            if len(kinds) > 1:
-                found.append(Product(shape, kinds[-1], kinds[0], total, having))
-    return found
+    """Every shape with its first types and its last ones, in both orders, and the chips that have it."""
+    having: dict[tuple, set[str]] = {}
+    for chip, one in chips().items():
+        for mma in one["mma"]:
+            kinds = mma["operands"]
+            for total in mma["accumulators"]:
+                for pair in dict.fromkeys([(kinds[0], kinds[-1]), (kinds[-1], kinds[0])]):
+                    having.setdefault((mma["shape"], *pair, total), set()).add(chip)
+    return [Product(*key, chips) for key, chips in having.items()]
 
 
 #: What needs a feature, and what every chip has (""), as bodies of kernels.
@@ -118,7 +118,7 @@ OPERATIONS = {
       %to = llvm.getelementptr %x[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
       llvm.store %at, %to : i64, !llvm.ptr<1>
     }""",
-    "async copies": """
+    "cp.async": """
     %s = tessera_target.allocate pool "shared" bytes 1024 : !llvm.ptr<3>
     tessera_target.memcpy async %s, %x bytes 4 : !llvm.ptr<3>, !llvm.ptr<1>
     tessera_target.memcpy async %s, %x bytes 8 align 8 : !llvm.ptr<3>, !llvm.ptr<1>

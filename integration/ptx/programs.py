@@ -1,4 +1,4 @@
-"""Programs of rows and of products that the tests of placed kernels share."""
+"""Programs of rows and contractions that the tests of placed kernels share."""
 
 import tessera as tsr
 

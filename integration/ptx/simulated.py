@@ -1,14 +1,17 @@
-"""Runs the CPU's suite on the simulator: no program of it may make it complain.
+"""Runs the CPU's suite on the simulator: no program may have findings.
 
     PYTHONPATH=build/python:integration/ptx python -m pytest -p simulated integration/cpu [-k …]
 
-As a plugin it takes the place of the suite's `check`: the kernels that a GPU would run are simulated on
-the suite's arguments, in orders that are against them, and their results are compared with the reference. Calls with
-more elements than TESSERA_SIMULATED_MOST are left out, and what this road refuses; both are counted.
+As a plugin it replaces the suite's `check`: the kernels that a GPU would run are simulated on the
+suite's arguments, with adversarial schedules, and their results are compared with the reference.
+Calls with more elements than TESSERA_SIMULATED_MOST are skipped and counted; a program that this
+backend rejects is an error.
 
-With TESSERA_SIMULATED_MUTANTS=1 every operation of synchronisation is spoilt, too, on the arguments of up to three calls of
-each program: a mutant must be killed by one of them, or be proven to do the same and stand in equivalents.txt.
-TESSERA_WRITE_EQUIVALENTS=1 writes that list (lists.py, for all files side by side).
+With TESSERA_SIMULATED_MUTANTS=1 every synchronisation operation is mutated, too, on the arguments
+of up to three calls of each program, of more while some mutants are not reached. A mutant must be
+killed by one of them, or be proven equivalent and listed in equivalents.txt. A mutant that no
+arguments reach is unproven: it is listed in unreached.txt, and the last line says how many are
+reached. TESSERA_WRITE_EQUIVALENTS=1 writes both lists (lists.py, for all files in parallel).
 """
 
 from __future__ import annotations
@@ -25,13 +28,21 @@ TARGET = os.environ.get("TESSERA_SIMULATED_TARGET", "sm_90")
 SEEDS = int(os.environ.get("TESSERA_SIMULATED_SEEDS", 2))
 MUTANTS = os.environ.get("TESSERA_SIMULATED_MUTANTS") == "1"
 EQUIVALENTS = Listing("equivalents.txt", "TESSERA_WRITE_EQUIVALENTS")
+UNREACHED = Listing("unreached.txt", "TESSERA_WRITE_EQUIVALENTS")
 
 
 class Mutants:
-    """What became of each mutant of each program, on all arguments that were tried."""
+    """The outcome of each mutant of each program, over all arguments that were tried."""
 
-    FATES = ("killed", "survived", "orders", "analysis", "unreached")  # the first that some arguments showed holds
-    MOST_CALLS = 3
+    FATES = (
+        "killed",
+        "survived",
+        "orders",
+        "analysis",
+        "unreached",
+    )  # the first outcome that some arguments showed
+    PROOFS = ("orders", "analysis")
+    MOST_CALLS, MOST_TO_REACH = 3, 8
 
     def __init__(self) -> None:
         self.names = Names()
@@ -40,41 +51,64 @@ class Mutants:
 
     def wanted(self, program: str) -> bool:
         """Whether a program has mutants that no arguments have killed so far."""
-        if not any(op in program for op in ("tile.barrier", "tile.wait", "tile.await")):
+        if not any(
+            op in program for op in ("tile.barrier", "tile.cp_async_wait", "tile.mbarrier_wait")
+        ):
             return False
         if program not in self.names:
             return True
         name = self.names.of(program)
-        return self.calls[name] < self.MOST_CALLS and any(fate != "killed" for fate in self.fates[name].values())
+        fates = set(self.fates[name].values())
+        most = self.MOST_TO_REACH if "unreached" in fates else self.MOST_CALLS
+        return self.calls[name] < most and fates != {"killed"}
 
     def add(self, program: str, mutants: list[dict]) -> None:
         name = self.names.of(program)
         self.calls[name] += 1
         fates = self.fates.setdefault(name, {})
         for one in mutants:
-            holds = {"killed": one["killed"], "analysis": one["always"], "orders": one["equivalent"], "survived": one["reached"]}
+            holds = {
+                "killed": one["killed"],
+                "analysis": one["always"],
+                "orders": one["equivalent"],
+                "survived": one["reached"],
+            }
             fate = next((fate for fate, holds in holds.items() if holds), "unreached")
-            key = one["kernel"], f"{one['op'].removeprefix('tile.')} {one['number']} {one['change']}"
+            key = (
+                one["kernel"],
+                f"{one['op'].removeprefix('tile.')} {one['number']} {one['change']}",
+            )
             fates[key] = min(fate, fates.get(key, fate), key=self.FATES.index)
 
-    def found(self) -> dict[str, str]:
-        """The mutants that do the same, by kernel and by proof."""
+    def found(self, *wanted: str) -> dict[str, str]:
+        """The mutants with one of these outcomes, by kernel and outcome."""
         found: dict[str, list[str]] = {}
         for name, fates in self.fates.items():
             for (kernel, mutant), fate in fates.items():
-                if fate not in ("killed", "survived"):
+                if fate in wanted:
                     found.setdefault(f"{name} | {kernel} {fate}", []).append(mutant)
         return {key: ", ".join(mutants) for key, mutants in found.items()}
 
     def lines(self) -> list[str]:
-        counts = collections.Counter(fate for fates in self.fates.values() for fate in fates.values())
+        counts = collections.Counter(
+            fate for fates in self.fates.values() for fate in fates.values()
+        )
         text = ", ".join(f"{counts[fate]} {fate}" for fate in self.FATES if counts[fate])
-        return [f"mutants of {len(self.fates)} programs: {text}"] if counts else []
+        return (
+            [f"mutants of {len(self.fates)} programs: {text}", coverage(counts)] if counts else []
+        )
+
+
+def coverage(fates: collections.Counter) -> str:
+    """How many mutants some arguments reach, of all."""
+    return f"coverage: reached {fates.total() - fates['unreached']} of {fates.total()} mutants"
 
 
 class Simulated(Suite):
     def __init__(self) -> None:
-        super().__init__(int(os.environ.get("TESSERA_SIMULATED_MOST", 20000 if MUTANTS else 1 << 16)))
+        super().__init__(
+            int(os.environ.get("TESSERA_SIMULATED_MOST", 20000 if MUTANTS else 1 << 16))
+        )
         self.elements, self.seconds = 0, 0.0
         self.mutants = Mutants()
 
@@ -84,7 +118,7 @@ class Simulated(Suite):
             spoils = self.mutants.wanted(program)
             simulation = function.simulate(*arguments, target=TARGET, seeds=SEEDS, mutants=spoils)
         except tsr.TesseraError as error:
-            return self.refuse(error)
+            self.refuse(error)
         report = simulation.report
         self.elements += report["elements"]
         self.seconds += report["seconds"]
@@ -99,14 +133,22 @@ def pytest_configure(config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if MUTANTS and not EQUIVALENTS.holds(session, session.config.simulated.mutants.found()):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    mutants = session.config.simulated.mutants
+    if MUTANTS:
+        held = [
+            EQUIVALENTS.holds(session, mutants.found(*mutants.PROOFS)),
+            UNREACHED.holds(session, mutants.found("unreached")),
+        ]
+        if not all(held):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     suite = config.simulated
     speed = suite.elements / suite.seconds / 1e6 if suite.seconds else 0
     first, *others = suite.lines()
-    terminalreporter.write_line(f"simulated on {TARGET}: {first}; {speed:.1f} million elements a second")
+    terminalreporter.write_line(
+        f"simulated on {TARGET}: {first}; {speed:.1f} million elements per second"
+    )
     for line in (*suite.mutants.lines(), *others):
         terminalreporter.write_line(line)

@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from assemblers import OLDER, PTXAS
+from assemblers import LEGACY, OLDER, PTXAS, assembler
+from kernels import CHIPS as ALL
 
 import tessera as tsr
 from tessera import Tensor, bf16, fp8_e4m3, fp8_e5m2, fp16, fp32, fp64, int8, int32, int64, uint8
 
-CHIPS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120"]
+CHIPS = [chip for chip in ALL if chip not in LEGACY]
 pytestmark = pytest.mark.skipif(not PTXAS, reason="unsupported: ptxas is not installed")
 
 
@@ -73,8 +74,14 @@ CASES = {
     "chain": (chain, [Tensor[1 << 20, fp32]] * 2),
     "columns": (columns, [Tensor[4096, 512, fp32]]),
     "product of bf16": (product, [Tensor[512, 512, bf16]] * 2),
-    "sums at places": (add_at, [Tensor[500, 64, int64], Tensor[900, 64, int64], Tensor[900, 64, int64]]),
-    "sums of int8": (add_at, [Tensor[500, 64, int8], Tensor[900, 64, int32], Tensor[900, 64, int8]]),
+    "sums at places": (
+        add_at,
+        [Tensor[500, 64, int64], Tensor[900, 64, int64], Tensor[900, 64, int64]],
+    ),
+    "sums of int8": (
+        add_at,
+        [Tensor[500, 64, int8], Tensor[900, 64, int32], Tensor[900, 64, int8]],
+    ),
     "sort of long rows": (sort, [Tensor[8, 5000, fp32]]),
     "sort of long rows of half": (sort, [Tensor[8, 5000, fp16]]),
     "rows": (rows_at, [Tensor[512, 64, fp32], Tensor[128, int32]]),
@@ -93,7 +100,7 @@ SPILLS = {("product of bf16", "sm_120"): 8}
 
 def check(compiled, chip, most=0):
     report = compiled.report()
-    assert report["road"] == "ptx" and report["target"].startswith(chip)
+    assert report["backend"] == "ptx" and report["target"].startswith(chip)
     for kernel in report["kernels"]:
         assert kernel["registers"] and kernel["spill_bytes"] <= most
 
@@ -107,7 +114,11 @@ def test_assembles(case, chip, monkeypatch):
 
 
 # The instruction of tensor cores for a type, from a chip on.
-HALVES = {70: "m8n8k4.row.col.f32.f16.f16.f32", 75: "m16n8k8.row.col.f32.f16.f16.f32", 80: "m16n8k16.row.col.f32.f16"}
+HALVES = {
+    70: "m8n8k4.row.col.f32.f16.f16.f32",
+    75: "m16n8k8.row.col.f32.f16.f16.f32",
+    80: "m16n8k16.row.col.f32.f16",
+}
 INSTRUCTIONS = {
     fp16: HALVES,
     fp8_e4m3: {**HALVES, 89: "m16n8k32.row.col.f32.e4m3.e4m3.f32"},
@@ -120,13 +131,13 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.parametrize("chip", ["sm_70", *CHIPS])
+@pytest.mark.parametrize("chip", ALL)
 @pytest.mark.parametrize("dtype", INSTRUCTIONS, ids=lambda dtype: dtype.name)
 def test_tensor_cores(dtype, chip, monkeypatch):
     """Where a chip contracts it has its instruction for that, and the assembler takes it."""
-    ptxas = OLDER if chip == "sm_70" else PTXAS
+    ptxas = assembler(chip)
     if not ptxas:
-        pytest.skip("unsupported: no ptxas of CUDA 12 is installed")
+        pytest.skip("unsupported: ptxas of CUDA 12 is not installed")
     monkeypatch.setenv("TESSERA_PTXAS", str(ptxas))
     compiled = product.compile(*[Tensor[256, 256, dtype]] * 2, target=chip)
     check(compiled, chip)
@@ -146,7 +157,7 @@ def test_large_products_fit_turing():
     check(product.compile(*LARGE["int8"], target="sm_75"), "sm_75")
 
 
-@pytest.mark.skipif(not OLDER, reason="unsupported: no ptxas of CUDA 12 is installed")
+@pytest.mark.skipif(not OLDER, reason="unsupported: ptxas of CUDA 12 is not installed")
 @pytest.mark.parametrize("case", CASES)
 def test_assembles_for_volta(case, monkeypatch):
     monkeypatch.setenv("TESSERA_PTXAS", str(OLDER))
@@ -154,7 +165,7 @@ def test_assembles_for_volta(case, monkeypatch):
     check(function.compile(*types, target="sm_70"), "sm_70")
 
 
-@pytest.mark.skipif(not OLDER, reason="unsupported: no ptxas of CUDA 12 is installed")
+@pytest.mark.skipif(not OLDER, reason="unsupported: ptxas of CUDA 12 is not installed")
 @pytest.mark.parametrize("depth", [64, 128, 256])
 @pytest.mark.parametrize("dtype", [fp16, bf16], ids=lambda dtype: dtype.name)
 def test_attention_for_volta(dtype, depth, monkeypatch):
@@ -173,7 +184,17 @@ def test_suite():
     """Some of the CPU's suite, with the spills that are listed; `make assemble` runs all of it for every chip."""
     top = Path(__file__).resolve().parents[2]
     paths = [os.environ.get("PYTHONPATH", ""), str(top / "integration/ptx")]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "assembled", str(top / "integration/cpu/test_scans.py")]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "assembled",
+        str(top / "integration/cpu/test_scans.py"),
+    ]
     environment = {"PYTHONPATH": os.pathsep.join(paths), "TESSERA_ASSEMBLED_CHIPS": "sm_80 sm_90"}
-    run = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout[-4000:]

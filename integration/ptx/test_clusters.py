@@ -1,7 +1,8 @@
-"""Rows and products that the blocks of a cluster share: reductions pushed over distributed shared memory.
+"""Rows and contractions split over the CTAs of a cluster: reductions through distributed shared
+memory.
 
-What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt; the
-PTX runs in an interpreter.
+Without a GPU: the kernels run on the simulator, against the reference, and their synchronisation is
+mutated; the PTX runs in an interpreter.
 """
 
 from __future__ import annotations
@@ -26,16 +27,30 @@ def run(*command: str | Path) -> str:
 
 
 def chosen(function: str, arguments: list[str]) -> str:
-    """The schedule that a function gets."""
+    """The schedule of a function."""
     flags = [flag for one in arguments for flag in ("--arg", one)]
-    return run("compile", f"{PROGRAMS}::{function}", *flags, "--target", "sm_90", "--via", "ptx", "--emit", "sched", "-o", "-")
+    return run(
+        "compile",
+        f"{PROGRAMS}::{function}",
+        *flags,
+        "--target",
+        "sm_90",
+        "--via",
+        "ptx",
+        "--emit",
+        "sched",
+        "-o",
+        "-",
+    )
 
 
 def place(folder: Path, text: str) -> Path:
     """Placed Tile IR of a schedule."""
     edited, placed = folder / "edited.mlir", folder / "placed.mlir"
     edited.write_text(text)
-    placed.write_text(run("compile", edited, "--target", "sm_90", "--via", "ptx", "--emit", "placed", "-o", "-"))
+    placed.write_text(
+        run("compile", edited, "--target", "sm_90", "--via", "ptx", "--emit", "placed", "-o", "-")
+    )
     return placed
 
 
@@ -43,11 +58,15 @@ def schedule(folder: Path, function: str, arguments: list[str], tile: int, hints
     """Placed Tile IR of a schedule whose last dimension has this tile, with these hints."""
     text = chosen(function, arguments)
     kernel = re.search(r"tile \d+\] order (\[\w*\])( hints \{[^}]*\})?", text)
-    return place(folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}"))
+    return place(
+        folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}")
+    )
 
 
-def shared_product(folder: Path, function: str, arguments: list[str], over: int, hints: str) -> Path:
-    """Placed Tile IR of a product that sums over so many elements in a step, with these hints."""
+def shared_product(
+    folder: Path, function: str, arguments: list[str], over: int, hints: str
+) -> Path:
+    """Placed Tile IR of a contraction with this k-step, with these hints."""
     text = chosen(function, arguments)
     text, count = re.subn(r"(stream \w+ = \S+ tile) \d+", rf"\1 {over}", text)
     text, again = re.subn(r"hints \{[^}]*\}", f"hints {{{hints}}}", text)
@@ -57,12 +76,14 @@ def shared_product(folder: Path, function: str, arguments: list[str], over: int,
 
 def simulate(program: Path | str, arguments: list[str], *more: str) -> dict:
     flags = [flag for one in arguments for flag in ("--arg", one)]
-    done = subprocess.run([TESSERA, "simulate", program, *flags, "--json", *more], capture_output=True, text=True)
+    done = subprocess.run(
+        [TESSERA, "simulate", program, *flags, "--json", *more], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["simulation"]
 
 
-# Aligned rows, rows that begin anywhere, a part of a tile, a tile that some blocks have nothing of; narrow elements.
+# Aligned rows, unaligned rows, a partial tile, a tile that is empty in some CTAs; narrow elements.
 CASES = {
     "softmax": ("softmax", ["x=bf16[3,4104]"], 2048),
     "softmax of odd rows": ("softmax", ["x=fp32[2,5001]"], 2048),
@@ -80,66 +101,116 @@ CASES = {
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_found(case, blocks, tmp_path):
+def test_no_findings(case, blocks, tmp_path):
     function, arguments, tile = CASES[case]
-    placed = schedule(tmp_path, function, arguments, tile, f"cluster = {blocks}, residents = 1, warps = 2")
+    placed = schedule(
+        tmp_path,
+        function,
+        arguments,
+        tile,
+        f"cluster_size = {blocks}, min_ctas_per_sm = 1, num_warps = 2",
+    )
     text = placed.read_text()
-    assert "tile.push" in text and re.search(rf"block\[.*?d\d:{tile // 2}\]", text)
-    assert "narrow odd" not in case or "tile.fetch" in text
+    assert "tile.dsmem_store" in text and re.search(rf"block\[.*?d\d:{tile // 2}\]", text)
+    assert "narrow odd" not in case or "tile.bulk_load" in text
     assert not simulate(placed, arguments, "--seeds", "4")["findings"]
 
 
-@pytest.mark.parametrize(("function", "spoilt"), [("softmax", {"tile.write"}), ("log_softmax", {"tile.send", "tile.sent"})])
+@pytest.mark.parametrize(
+    ("function", "spoilt"),
+    [("softmax", {"tile.shared_store"}), ("log_softmax", {"tile.bulk_store", "tile.bulk_wait"})],
+)
 def test_mutants_of_rows_are_killed(function, spoilt, tmp_path):
-    """Rows that the blocks fetch part by part, by tiles that are moved, and send."""
-    placed = schedule(tmp_path, function, ["x=bf16[2,2051]"], 1024, "cluster = 2, residents = 1, warps = 2")
+    """Rows that the CTAs load in parts, in shifted tiles, and send."""
+    placed = schedule(
+        tmp_path,
+        function,
+        ["x=bf16[2,2051]"],
+        1024,
+        "cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2",
+    )
     mutants = simulate(placed, ["x=bf16[2,2051]"], "--mutants")["mutants"]
-    assert {"tile.fetch", "tile.await", *spoilt} <= {one["op"] for one in mutants if one["killed"]}
+    assert {"tile.bulk_load", "tile.mbarrier_wait", *spoilt} <= {
+        one["op"] for one in mutants if one["killed"]
+    }
     assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
 
 
 @pytest.mark.parametrize("function", ["softmax", "total"])
 def test_mutants_are_killed(function, tmp_path):
-    placed = schedule(tmp_path, function, ["x=fp32[1,1003]"], 512, "cluster = 2, residents = 1, warps = 2")
+    placed = schedule(
+        tmp_path,
+        function,
+        ["x=fp32[1,1003]"],
+        512,
+        "cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2",
+    )
     mutants = simulate(placed, ["x=fp32[1,1003]"], "--mutants")["mutants"]
     told = {one["op"] for one in mutants}
-    assert {"tile.open", "tile.meet", "tile.push", "tile.receive"} <= told
-    assert all(one["killed"] for one in mutants if one["op"] in ("tile.open", "tile.meet", "tile.push", "tile.receive"))
+    assert {
+        "tile.cluster_arrive",
+        "tile.cluster_wait",
+        "tile.dsmem_store",
+        "tile.dsmem_wait",
+    } <= told
+    assert all(
+        one["killed"]
+        for one in mutants
+        if one["op"]
+        in ("tile.cluster_arrive", "tile.cluster_wait", "tile.dsmem_store", "tile.dsmem_wait")
+    )
     assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
 
 
-# Whole tiles, edges everywhere, few rows, operands that are turned, and what follows a product.
+# Whole tiles, edges everywhere, few rows, transposed operands, and epilogues.
 PRODUCTS = {
     "product": ("product", ["x=bf16[16,512]", "w=bf16[512,32]"]),
     "product with edges": ("product", ["x=fp16[19,328]", "w=fp16[328,40]"]),
     "product of few rows": ("product", ["x=bf16[3,256]", "w=bf16[256,64]"]),
-    "rows that begin anywhere": ("product", ["x=bf16[17,301]", "w=bf16[301,33]"]),
+    "unaligned rows": ("product", ["x=bf16[17,301]", "w=bf16[301,33]"]),
     "transposed weights": ("product_of_rows", ["x=bf16[16,256]", "w=bf16[24,256]"]),
     "transposed rows": ("product_of_columns", ["x=bf16[256,16]", "w=bf16[256,24]"]),
-    "cosines, of which the last are beside the rows": ("product_of_cosines", ["x=bf16[17,301]", "w=bf16[301,33]"]),
+    "cosines, of which the last are beside the rows": (
+        "product_of_cosines",
+        ["x=bf16[17,301]", "w=bf16[301,33]"],
+    ),
     "sums": ("product_of_sums", ["x=bf16[16,3,256]", "w=bf16[256,24]"]),
     "sums of odd rows": ("product_of_sums", ["x=fp16[17,3,301]", "w=fp16[301,33]"]),
     "sums on the right": ("product_with_sums", ["x=bf16[16,301]", "w=bf16[301,3,24]"]),
     "losses": ("product_of_losses", ["x=bf16[4,5,301]", "t=int64[4,301]", "w=bf16[301,16]"]),
-    "bias, activation and residual": ("linear", ["x=bf16[16,256]", "w=bf16[256,32]", "b=bf16[32]", "r=bf16[16,32]"]),
+    "bias, activation and residual": (
+        "linear",
+        ["x=bf16[16,256]", "w=bf16[256,32]", "b=bf16[32]", "r=bf16[16,32]"],
+    ),
 }
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])
 @pytest.mark.parametrize("case", PRODUCTS)
-def test_nothing_is_found_in_products(case, blocks, tmp_path):
+def test_no_findings_in_contractions(case, blocks, tmp_path):
     function, arguments = PRODUCTS[case]
-    placed = shared_product(tmp_path, function, arguments, 32 * blocks, f"cluster = {blocks}, warps = 2")
+    placed = shared_product(
+        tmp_path, function, arguments, 32 * blocks, f"cluster_size = {blocks}, num_warps = 2"
+    )
     text = placed.read_text()
-    assert re.search(rf"tile.mma .*-> tensor<{blocks}x", text) and "tile.push" in text
+    assert re.search(rf"tile.mma .*-> tensor<{blocks}x", text) and "tile.dsmem_store" in text
     assert not simulate(placed, arguments, "--seeds", "2")["findings"]
 
 
 def test_mutants_of_products_are_killed(tmp_path):
     function, arguments = PRODUCTS["product with edges"]
-    placed = shared_product(tmp_path, function, arguments, 128, "ahead = 1, cluster = 2, warps = 2")
+    placed = shared_product(
+        tmp_path, function, arguments, 128, "num_stages = 2, cluster_size = 2, num_warps = 2"
+    )
     mutants = simulate(placed, arguments, "--mutants")["mutants"]
-    assert {"tile.open", "tile.meet", "tile.push", "tile.receive", "tile.wait", "tile.barrier"} <= {one["op"] for one in mutants}
+    assert {
+        "tile.cluster_arrive",
+        "tile.cluster_wait",
+        "tile.dsmem_store",
+        "tile.dsmem_wait",
+        "tile.cp_async_wait",
+        "tile.barrier",
+    } <= {one["op"] for one in mutants}
     assert all(one["killed"] or one["equivalent"] or not one["reached"] for one in mutants)
 
 
@@ -147,19 +218,33 @@ CHOSEN_PRODUCTS = {
     ("x=bf16[64,1024]", "w=bf16[1024,1024]"): 2,  # few programs and much to sum over
     ("x=bf16[32,4096]", "w=bf16[4096,64]"): 8,  # very few of them
     ("x=bf16[64,128]", "w=bf16[128,1024]"): 1,  # not worth the exchange
-    ("x=bf16[4096,1024]", "w=bf16[1024,1024]"): 1,  # programs for all multiprocessors
+    ("x=bf16[4096,1024]", "w=bf16[1024,1024]"): 1,  # programs for all SMs
     ("x=bf16[1024,1024]", "w=bf16[1024,1024]"): 1,
-    ("x=bf16[1000,1000]", "w=bf16[1000,1000]"): 2,  # rows that begin inside lines of memory, which larger tiles ask for less often
+    (
+        "x=bf16[1000,1000]",
+        "w=bf16[1000,1000]",
+    ): 2,  # unaligned rows, for which larger tiles read fewer partial cache lines
     ("x=bf16[1000,512]", "w=bf16[512,1000]"): 1,  # not worth the exchange
-    ("x=bf16[512,2048]", "w=bf16[2048,1024]"): 2,  # tiles of groups of warps for half of the multiprocessors
+    ("x=bf16[512,2048]", "w=bf16[2048,1024]"): 2,  # tiles of warpgroups for half of the SMs
 }
 
 
 def test_work_on_operands_is_shared():
-    """No block computes all that a step multiplies, and no warp what the others compute, too: 100 instructions for an element."""
+    """No CTA computes the whole operand of a k-step, and no warp repeats another's work: 100
+    instructions per element."""
     arguments = ["--arg", "x=bf16[17,4099]", "--arg", "w=bf16[4099,16]"]
-    command = ["compile", f"{PROGRAMS}::product_of_cosines", *arguments, "--target", "sm_90", "--via", "ptx", "-o", "-"]
-    assert "cluster = 8" in run(*command, "--emit", "placed")
+    command = [
+        "compile",
+        f"{PROGRAMS}::product_of_cosines",
+        *arguments,
+        "--target",
+        "sm_90",
+        "--via",
+        "ptx",
+        "-o",
+        "-",
+    ]
+    assert "cluster_size = 8" in run(*command, "--emit", "placed")
     assert len(run(*command, "--emit", "ptx").splitlines()) < 10000
 
 
@@ -171,13 +256,19 @@ COMPUTED = {
 }
 
 
-@pytest.mark.parametrize(("element", "depth", "blocks"), [("bf16", 256, 2), ("fp16", 511, 4), ("bf16", 1025, 8), ("fp32", 511, 1)])
+@pytest.mark.parametrize(
+    ("element", "depth", "blocks"),
+    [("bf16", 256, 2), ("fp16", 511, 4), ("bf16", 1025, 8), ("fp32", 511, 1)],
+)
 @pytest.mark.parametrize("function", COMPUTED)
 def test_computed_operands(function, element, depth, blocks):
-    """Each block computes its part of what it multiplies, also in loops; results are those of the reference."""
+    """Each CTA computes its part of the operands, also in loops; results agree with the
+    reference."""
     arguments = COMPUTED[function].format(element, depth).split()
-    assert (f"cluster = {blocks}," in chosen(function, arguments)) == (blocks > 1)
-    done = simulate(f"{PROGRAMS}::{function}", arguments, "--target", "sm_90", "--via", "ptx", "--seeds", "2")
+    assert (f"cluster_size = {blocks}," in chosen(function, arguments)) == (blocks > 1)
+    done = simulate(
+        f"{PROGRAMS}::{function}", arguments, "--target", "sm_90", "--via", "ptx", "--seeds", "2"
+    )
     assert not done["findings"] and done["results"]
     assert all(one["checked"] and not one["wrong"] for one in done["results"])
 
@@ -185,7 +276,9 @@ def test_computed_operands(function, element, depth, blocks):
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)
 def test_choice_of_products(arguments):
     blocks, text = CHOSEN_PRODUCTS[arguments], chosen("product", list(arguments))
-    assert text.count("sched.kernel") == 1 and (f"cluster = {blocks}," in text) == (blocks > 1), text
+    assert text.count("sched.kernel") == 1 and (f"cluster_size = {blocks}," in text) == (
+        blocks > 1
+    ), text
     assert "cluster" in text or blocks == 1
 
 
@@ -193,20 +286,31 @@ CHOSEN = {
     "x=bf16[1024,262144]": (16, 65536),  # longer than what a block keeps
     "x=fp32[4096,50264]": (4, 16384),
     "x=bf16[4096,50264]": (2, 8192),
-    "x=bf16[4096,50257]": (2, 4096),  # rows that begin anywhere
+    "x=bf16[4096,50257]": (2, 4096),  # unaligned rows
     "x=fp32[1,50257]": (16, 65536),  # few rows
-    "x=bf16[4096,28672]": (1, 4096),  # three blocks of a multiprocessor keep a row each
+    "x=bf16[4096,28672]": (1, 4096),  # three blocks of an SM keep a row each
     "x=bf16[32768,4096]": (1, 4096),  # in registers
 }
 
 
 @pytest.mark.parametrize("argument", CHOSEN)
 def test_choice(argument):
-    command = ["compile", f"{PROGRAMS}::softmax", "--arg", argument, "--via", "ptx", "--emit", "sched", "-o", "-"]
+    command = [
+        "compile",
+        f"{PROGRAMS}::softmax",
+        "--arg",
+        argument,
+        "--via",
+        "ptx",
+        "--emit",
+        "sched",
+        "-o",
+        "-",
+    ]
     read = lambda target: run(*command, "--target", target)  # noqa: E731
     blocks, tile = CHOSEN[argument]
     text = read("sm_90")
-    assert (f"cluster = {blocks}," in text) == (blocks > 1) and f"tile {tile}]" in text, text
+    assert (f"cluster_size = {blocks}," in text) == (blocks > 1) and f"tile {tile}]" in text, text
     assert "cluster" not in read("sm_80")
 
 
@@ -214,13 +318,14 @@ DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, 
 
 
 def rows(element: str, size: int, tile: int, blocks: int, warps: int, kind: str) -> str:
-    """y = x joined with the row's total, which is known in each step of a loop: once for each step before."""
+    """y = x combined with the row's total, which is known in each iteration: once for each
+    iteration before."""
     one, none = f"tensor<{tile}x{element}>", f"tensor<{element}>"
     x = view((size,), element)
     zero = "0.0" if element[0] == "f" else "0"
     join = {"sum": "add", "max": "maximum"}[kind]
     return f"""
-    tile.kernel @k(%x: {x}, %y: {x}) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
+    tile.kernel @k(%x: {x}, %y: {x}) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {-(-size // tile)} : index
@@ -239,9 +344,13 @@ def rows(element: str, size: int, tile: int, blocks: int, warps: int, kind: str)
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])
-@pytest.mark.parametrize(("element", "kind"), [("f32", "sum"), ("i32", "max"), ("i8", "sum"), ("f64", "sum"), ("i64", "sum")])
+@pytest.mark.parametrize(
+    ("element", "kind"),
+    [("f32", "sum"), ("i32", "max"), ("i8", "sum"), ("f64", "sum"), ("i64", "sum")],
+)
 def test_code(element, kind, blocks):
-    """Turns of a mailbox in a loop, elements of all sizes; what threads of all blocks compute, in step."""
+    """Phases of a DSMEM buffer in a loop, elements of all sizes; threads of all CTAs compute in
+    lockstep."""
     for size, tile, warps in [(1000, 512, 2), (2049, 256, 1), (4000, 1024, 4)]:
         text = ptx(rows(element, size, tile, blocks, warps, kind), "-tile-assign-layouts")
         assert f".reqnctapercluster {blocks}" in text and "st.async" in text
@@ -252,21 +361,31 @@ def test_code(element, kind, blocks):
         for first in range(0, size, tile):
             part = x[first : first + tile]
             with np.errstate(all="ignore"):
-                total = DTYPES[element](total + part.sum(dtype=DTYPES[element])) if kind == "sum" else max(total, part.max())
-                expected[first : first + tile] = part + total if kind == "sum" else np.maximum(part, total)
+                total = (
+                    DTYPES[element](total + part.sum(dtype=DTYPES[element]))
+                    if kind == "sum"
+                    else max(total, part.max())
+                )
+                expected[first : first + tile] = (
+                    part + total if kind == "sum" else np.maximum(part, total)
+                )
         assert np.allclose(y, expected), (size, tile, warps)
 
 
 @pytest.mark.parametrize("blocks", [2, 4, 8])
 @pytest.mark.parametrize(("rows", "columns", "warps"), [(16, 32, 2), (64, 32, 4), (32, 64, 8)])
 def test_code_of_products(rows, columns, warps, blocks):
-    """Whole numbers have exact sums, whoever adds them."""
+    """Integers have exact sums in any order."""
     over, steps = 32 * blocks, 3
     depth = over * steps - 16
-    a, b, y = view((rows, depth), "f16"), view((depth, columns), "f16"), view((rows, columns), "f32")
+    a, b, y = (
+        view((rows, depth), "f16"),
+        view((depth, columns), "f16"),
+        view((rows, columns), "f32"),
+    )
     sums = f"tensor<{rows}x{columns}xf32>"
     program = f"""
-    tile.kernel @k(%x: {a}, %w: {b}, %y: {y}) grid 1 hints {{cluster = {blocks}, warps = {warps}}} {{
+    tile.kernel @k(%x: {a}, %w: {b}, %y: {y}) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {steps} : index
@@ -280,10 +399,13 @@ def test_code_of_products(rows, columns, warps, blocks):
       tile.store %all, %y[%c0, %c0] dims [0, 1] : {sums}, {y}
       tile.return
     }}"""
-    text = ptx(program, "-tile-share-products", "-canonicalize", "-tile-assign-layouts")
+    text = ptx(program, "-tile-cluster-split-k", "-canonicalize", "-tile-assign-layouts")
     assert f".reqnctapercluster {blocks}" in text and ".v2.b32" in text
     random = np.random.default_rng(blocks)
-    x, w = (random.integers(-4, 5, shape).astype(np.float16) for shape in ((rows, depth), (depth, columns)))
+    x, w = (
+        random.integers(-4, 5, shape).astype(np.float16)
+        for shape in ((rows, depth), (depth, columns))
+    )
     result = np.zeros((rows, columns), np.float32)
     Kernel(text, "k").run(x, w, result)
     np.testing.assert_array_equal(result, x.astype(np.float32) @ w.astype(np.float32))

@@ -1,7 +1,8 @@
-"""Columns that are longer than a tile: each thread has statistics of its piece of the rows, and few columns are cut into parts.
-What is reduced over several dimensions is one stream, or one of pieces that lie apart.
+"""Columns that are longer than a tile: each thread has partial statistics of its rows, and few
+columns are split. A reduction over several dimensions is one stream, or one over disjoint pieces.
 
-What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt.
+Without a GPU: the kernels run on the simulator, against the reference, and their synchronisation is
+mutated.
 """
 
 from __future__ import annotations
@@ -9,21 +10,33 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from checks import assert_right
-from programs import column_norm, column_shares, distance, level_of_bounded, level_of_products, moments, shares_both_ways, spread_of_all
+from programs import (
+    column_norm,
+    column_shares,
+    distance,
+    level_of_bounded,
+    level_of_products,
+    moments,
+    shares_both_ways,
+    spread_of_all,
+)
 
 
 def draw(*shape, dtype="float32"):
     return np.random.default_rng(shape[0]).standard_normal(shape).astype(np.float32).astype(dtype)
 
 
-# Whole tiles and a part of one behind them, as many columns as a tile has and other numbers, one column alone.
+# Whole tiles followed by a partial one, as many columns as a tile and other numbers, a single
+# column.
 SHAPES = [(9001, 40), (4096, 256), (700, 257), (20011, 3), (300, 1000), (900001, 1)]
 
 
-@pytest.mark.parametrize("function", [column_shares, column_norm], ids=lambda function: function.__name__)
+@pytest.mark.parametrize(
+    "function", [column_shares, column_norm], ids=lambda function: function.__name__
+)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_nothing_is_found(function, shape, dtype):
+def test_no_findings(function, shape, dtype):
     assert_right(function, draw(*shape, dtype=dtype), seeds=2)
 
 
@@ -34,7 +47,7 @@ def test_chips(target):
 
 @pytest.mark.parametrize("shape", [(2305, 40), (8197, 128), (917505, 1)])
 def test_threads_that_see_nothing(shape):
-    """Numbers that are never the lowest have a reference that is one only where something was seen."""
+    """Maxima without -inf have a gauge that is valid only after the first element."""
     assert_right(level_of_bounded, draw(*shape), seeds=1)
 
 
@@ -44,7 +57,7 @@ def test_parts_without_a_block(rows):
 
 
 def test_rows_and_columns():
-    """Each way has large tiles, in kernels of its own."""
+    """Each variant has large tiles, in separate kernels."""
     assert len(assert_right(shares_both_ways, draw(2500, 40), seeds=1)["launches"]) > 1
 
 
@@ -56,7 +69,7 @@ def test_mutants_are_killed():
 
 
 def test_extreme_numbers():
-    """A thread that has seen nothing, a column of nothing, and numbers that are none."""
+    """A thread without elements, an empty column, and NaN."""
     x = draw(6001, 5)
     x[:6000, 0] = -np.inf
     x[:, 1] = -np.inf
@@ -66,8 +79,10 @@ def test_extreme_numbers():
     assert_right(column_shares, x, seeds=1)
 
 
-@pytest.mark.parametrize("shape", [(40, 12, 7, 7), (64, 3, 30, 29), (9, 5, 60, 61), (300, 70, 1, 3), (2, 3, 130, 130)])
-def test_pieces_that_lie_apart(shape):
+@pytest.mark.parametrize(
+    "shape", [(40, 12, 7, 7), (64, 3, 30, 29), (9, 5, 60, 61), (300, 70, 1, 3), (2, 3, 130, 130)]
+)
+def test_disjoint_pieces(shape):
     assert_right(moments, draw(*shape), seeds=2)
 
 
@@ -80,7 +95,7 @@ def test_all_dimensions(view):
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_120"])
 def test_tiles_of_all_parts(target):
-    """The kernel that merges parts has them in one tile, with few elements beside them."""
+    """The kernel that merges parts has them in one tile, with few other elements."""
     cases = [(spread_of_all, draw(7, 13537)[:, ::-1]), (spread_of_all, draw(9, 5001, 7, dtype="float64")),
              (column_shares, draw(378, 41, 58, dtype="float64")), (column_shares, draw(85, 1512, 7))]  # fmt: skip
     for function, x in cases:

@@ -1,6 +1,8 @@
-"""Rows that are longer than a tile and are walked again: kept in shared memory, with statistics of each thread.
+"""Rows that are longer than a tile and read twice: cached in shared memory, with per-thread
+statistics.
 
-What no GPU is needed for: the kernels run on the simulator, against the reference, and their synchronisation is spoilt.
+Without a GPU: the kernels run on the simulator, against the reference, and their synchronisation is
+mutated.
 """
 
 from __future__ import annotations
@@ -8,7 +10,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from checks import assert_right
-from programs import centered, cross_entropy, layer_norm, log_softmax, residual, rms_norm, running, running_down, softmax, total
+from programs import (
+    centered,
+    cross_entropy,
+    layer_norm,
+    log_softmax,
+    residual,
+    rms_norm,
+    running,
+    running_down,
+    softmax,
+    total,
+)
 
 
 def draw(*shape, dtype="float32"):
@@ -22,7 +35,7 @@ def classes(count, most):
     return np.random.default_rng(count).integers(0, most, (count,)).astype("int64")
 
 
-# Whole tiles, a part of one behind them, rows that begin anywhere; as many blocks on a multiprocessor as keep a row.
+# Whole tiles, followed by a partial one, unaligned rows; as many CTAs per SM as can cache a row.
 CASES = {
     "softmax of fp16": (softmax, lambda: (draw(2, 50264, dtype="float16"),)),
     "softmax of whole tiles": (softmax, lambda: (draw(2, 57344, dtype="float16"),)),
@@ -32,10 +45,16 @@ CASES = {
     "softmax of rows that are too long": (softmax, lambda: (draw(1, 120000),)),
     "RMS norm of one row": (rms_norm, lambda: (draw(1, 60001), draw(60001))),
     "log softmax": (log_softmax, lambda: (draw(2, 16392),)),
-    "layer norm": (layer_norm, lambda: (draw(2, 20008, dtype="float16"), *(draw(20008, dtype="float16"),) * 2)),
+    "layer norm": (
+        layer_norm,
+        lambda: (draw(2, 20008, dtype="float16"), *(draw(20008, dtype="float16"),) * 2),
+    ),
     "RMS norm": (rms_norm, lambda: (draw(2, 16400), draw(16400))),
     "RMS norm of odd rows": (rms_norm, lambda: (draw(2, 16387), draw(16387))),
-    "RMS norm of two tensors": (residual, lambda: (*(draw(2, 17000, dtype="float16"),) * 2, draw(17000, dtype="float16"))),
+    "RMS norm of two tensors": (
+        residual,
+        lambda: (*(draw(2, 17000, dtype="float16"),) * 2, draw(17000, dtype="float16")),
+    ),
     "cross-entropy": (cross_entropy, lambda: (draw(3, 32776, dtype="float16"), classes(3, 32776))),
     "sums": (total, lambda: (draw(3, 40000),)),
     "integers": (centered, lambda: (draw(2, 20000, dtype="int32"),)),
@@ -53,14 +72,14 @@ KEPT = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_found(case):
+def test_no_findings(case):
     function, arguments = CASES[case]
     assert_right(function, *arguments(), seeds=2)
 
 
 @pytest.mark.parametrize("case", KEPT)
 def test_rows_are_kept(case):
-    """Where no cluster of blocks shares the few rows."""
+    """If no cluster splits the few rows."""
     function, arguments = CASES[case]
     launches = function.simulate(*arguments(), target="sm_80", seeds=1).report["launches"]
     assert max(launch["shared_bytes"] for launch in launches) >= KEPT[case]
@@ -68,7 +87,9 @@ def test_rows_are_kept(case):
 
 @pytest.mark.parametrize("size", [16392, 16387])
 def test_mutants_are_killed(size):
-    spoilt = centered.simulate(draw(1, size, dtype="int32"), seeds=1, mutants=True).report["mutants"]
+    spoilt = centered.simulate(draw(1, size, dtype="int32"), seeds=1, mutants=True).report[
+        "mutants"
+    ]
     assert any(mutant["killed"] for mutant in spoilt)
     for mutant in spoilt:
         assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant
@@ -76,14 +97,15 @@ def test_mutants_are_killed(size):
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_89", "sm_120"])
 def test_chips(target):
-    """Without asynchronous copies rows go through registers, and where there is less room more of them are read twice."""
+    """Without asynchronous copies rows go through registers, and with less shared memory more of
+    them are read twice."""
     for size in (20000, 50000):
         simulation = softmax.simulate(draw(1, size, dtype="float16"), target=target, seeds=1)
         assert simulation.ok, simulation.text
 
 
 def test_extreme_numbers():
-    """A thread that has seen nothing, a row of nothing, and numbers that are none."""
+    """A thread without elements, an empty row, and NaN."""
     x = draw(5, 20008)
     x[0, :20000] = -np.inf
     x[1, :] = -np.inf

@@ -1,4 +1,5 @@
-"""What is refused for a chip stands in docs/chips.md: every type of the language, on every chip."""
+"""The types that are rejected for a chip are listed in docs/chips.md: every type of the language,
+on every chip."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from kernels import CHIPS, TOP, features  # noqa: E402
 import tessera as tsr  # noqa: E402
 from tessera import Tensor  # noqa: E402
 
-#: The language's types; the test below holds them against the page that lists them.
+# : The language's types; the test below compares them with the page that lists them.
 TYPES = (
     "fp64 fp32 tf32 bf16 fp16 fp8_e4m3 fp8_e5m2 fp6_e2m3 fp6_e3m2 fp4_e2m1 int64 int32 int16 int8 uint8 bool"
 ).split()
@@ -37,7 +38,7 @@ def tiled(x):
 
 
 def refused(chip: str, name: str) -> str | None:
-    """The message, or nothing where all compiles."""
+    """The message, or nothing if all compiles."""
     dtype = getattr(tsr, name, None)
     if dtype is None:
         return f"there is no tsr.{name}"
@@ -72,7 +73,7 @@ def test_the_types_are_the_language_s():
 
 
 @pytest.mark.parametrize("chip", CHIPS)
-def test_the_road_by_tile_ir(chip):
+def test_cuda_tile_ir_backend(chip):
     if chip in features()["tileir"]:
         assert tiled.inspect_ir("tileir", Tensor[64, 64, tsr.fp32], target=chip)
     else:

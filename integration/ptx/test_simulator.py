@@ -1,7 +1,7 @@
-"""Kernels of each kind on the simulator: no complaint about what is right, and none of what is spoilt goes by.
+"""Kernels of each kind on the simulator: no finding in a kernel, and a finding in each mutant.
 
-Every operation of synchronisation of these kernels is spoilt in every way that the simulator knows; each mutant is
-killed, or proven to do the same in all orders that differ. `make simulate` runs the whole of the CPU's suite.
+Every synchronization operation of these kernels is mutated in every way that the simulator has; each mutant is killed, or
+proven equivalent in all distinct orders. `make simulate` runs the whole CPU suite.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def attention(q, k, v):
 
 @tsr.function
 def heads(x, w):
-    """Scores that lie in memory in another order than a product wants them."""
+    """Scores in another memory order than an MMA operand."""
     split = (x @ w).reshape(x.shape[0], 4, -1).transpose(0, 1)
     scores = split @ split.transpose(-2, -1)
     return (tsr.softmax(scores, dim=-1) @ split).transpose(0, 1).reshape(x.shape[0], -1)
@@ -38,7 +38,7 @@ def heads(x, w):
 
 @tsr.function
 def statistics(h, w):
-    """A stream whose elements are products that are made in several steps themselves."""
+    """A stream whose elements are contractions with several k-steps."""
     return tsr.logsumexp(h @ w.mT, dim=-1)
 
 
@@ -91,14 +91,23 @@ def draw(*shape, dtype="float32", high=None):
 
 FP8 = ml_dtypes.float8_e4m3fn
 
-# Sizes that reach every loop, and loops that go round more often than there are slots.
+# Sizes that reach every loop, and loops with more iterations than stages.
 CASES = {
     "matmul": (matmul, lambda: (draw(64, 1024, dtype="float16"), draw(1024, 32, dtype="float16"))),
     "matmul of fp32": (matmul, lambda: (draw(32, 256), draw(256, 32))),
-    "matmul of fp64": (matmul, lambda: (draw(32, 64, dtype="float64"), draw(64, 32, dtype="float64"))),
+    "matmul of fp64": (
+        matmul,
+        lambda: (draw(32, 64, dtype="float64"), draw(64, 32, dtype="float64")),
+    ),
     "matmul of fp8": (matmul, lambda: (draw(32, 256, dtype=FP8), draw(256, 32, dtype=FP8))),
-    "matmul of uint8": (matmul, lambda: (draw(32, 256, dtype="uint8", high=9), draw(256, 32, dtype="uint8", high=9))),
-    "attention": (attention, lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088))),
+    "matmul of uint8": (
+        matmul,
+        lambda: (draw(32, 256, dtype="uint8", high=9), draw(256, 32, dtype="uint8", high=9)),
+    ),
+    "attention": (
+        attention,
+        lambda: tuple(draw(1, s, 64, dtype="float16") for s in (64, 1088, 1088)),
+    ),
     "statistics of products": (
         statistics,
         lambda: (draw(32, 320, dtype="float16"), draw(300, 320, dtype="float16")),
@@ -111,14 +120,17 @@ CASES = {
     "cumsum": (cumsum, lambda: (draw(3, 700),)),
     "cumsum of long rows": (cumsum, lambda: (draw(1, 9000),)),
     "transpose": (transpose, lambda: (draw(96, 130),)),
-    "sums at places": (add_at, lambda: (draw(9, 40, dtype="int64", high=50), *(draw(70, 40, dtype="int64", high=9),) * 2)),
+    "sums at indices": (
+        add_at,
+        lambda: (draw(9, 40, dtype="int64", high=50), *(draw(70, 40, dtype="int64", high=9),) * 2),
+    ),
     "sort of long rows": (sort, lambda: (draw(2, 1500),)),
     "gather": (gather, lambda: (draw(8, 64), draw(16, dtype="int32", high=8))),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_found(case):
+def test_no_findings(case):
     function, arguments = CASES[case]
     simulation = function.simulate(*arguments(), seeds=6)
     assert simulation.ok, simulation.text
@@ -127,7 +139,7 @@ def test_nothing_is_found(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_order_is_all(case):
-    """Without a race all orders do the same, so that there is one to run."""
+    """Without a race all orders are equivalent, so that there is one to run."""
     function, arguments = CASES[case]
     simulation = function.simulate(*arguments(), exhaustive=True)
     assert simulation.ok, simulation.text
@@ -139,9 +151,9 @@ def test_one_order_is_all(case):
 def test_mutants_are_killed(case):
     function, arguments = CASES[case]
     simulation = function.simulate(*arguments(), seeds=1, mutants=True)
-    spoilt = simulation.report["mutants"]
-    assert not spoilt or any(mutant["killed"] for mutant in spoilt)
-    for mutant in spoilt:
+    mutants = simulation.report["mutants"]
+    assert not mutants or any(mutant["killed"] for mutant in mutants)
+    for mutant in mutants:
         assert mutant["killed"] or mutant["equivalent"] or not mutant["reached"], mutant
 
 
@@ -159,7 +171,7 @@ def scaled(x, y):
 
 
 def test_factors_stay():
-    """A product rounds its operands: what the program rounds is not what could be rounded in its place."""
+    """An MMA rounds its operands: a factor is not moved across the rounding of the program."""
     for seed in range(0, 40, 2):
         x, y = (
             np.random.default_rng(seed + i).standard_normal(shape).astype(ml_dtypes.bfloat16)
@@ -176,7 +188,12 @@ def run_suite(*files: str, **variables: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "simulated"]
     run = subprocess.run(
         [*command, *(str(top / "integration/cpu" / file) for file in files)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TESSERA_SIMULATED_MOST": "20000", **variables},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "TESSERA_SIMULATED_MOST": "20000",
+            **variables,
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -186,12 +203,14 @@ def run_suite(*files: str, **variables: str) -> str:
 
 
 def test_suite():
-    """Some of the CPU's suite; `make simulate` runs all of it."""
+    """A part of the CPU suite; `make simulate` runs all of it."""
     text = run_suite("test_attention.py", "test_scans.py", "test_gathers.py", "test_reductions.py")
     assert " clean" in text and "wrong" not in text, text[-4000:]
 
 
 def test_mutants_of_the_suite():
-    """Those that do the same are the ones that are listed."""
-    text = run_suite("test_scans.py", "test_gathers.py", "test_float8.py", TESSERA_SIMULATED_MUTANTS="1")
+    """The equivalent mutants are the listed ones."""
+    text = run_suite(
+        "test_scans.py", "test_gathers.py", "test_float8.py", TESSERA_SIMULATED_MUTANTS="1"
+    )
     assert " killed" in text and " survived" not in text, text[-4000:]

@@ -10,25 +10,24 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from kernels import CHIPS, OPERATIONS, features, module, products, tables  # noqa: E402
-from test_chips import OLDER, PTXAS  # noqa: E402
+from kernels import CHIPS, OPERATIONS, features, module, products  # noqa: E402
+from assemblers import assembler  # noqa: E402
 
+from tessera.targets import chips  # noqa: E402
 
 TESSERA = Path(__file__).resolve().parents[2] / "build" / "bin" / "tessera"
-
-
-def assembler(chip: str) -> str | None:
-    return OLDER if chip == "sm_70" else PTXAS
 
 
 @pytest.fixture(params=["ptx", "cubin"])
 def stage(request, chip):
     if request.param == "cubin" and not assembler(chip):
-        pytest.skip(f"unsupported: no ptxas for {chip} is installed")
+        pytest.skip(f"unsupported: ptxas for {chip} is not installed")
     return request.param
 
 
-def compile(tmp_path: Path, chip: str, text: str, stage: str = "ptx") -> subprocess.CompletedProcess:
+def compile(
+    tmp_path: Path, chip: str, text: str, stage: str = "ptx"
+) -> subprocess.CompletedProcess:
     file = tmp_path / "kernel.mlir"
     file.write_text(text)
     command = [TESSERA, "compile", file, "--target", chip, "--emit", stage, "-o", tmp_path / "out"]
@@ -41,7 +40,11 @@ def check(tmp_path: Path, chip: str, text: str, stage: str, has: bool, feature: 
     if has:
         assert done.returncode == 0, done.stderr
     else:
-        assert done.returncode == 1 and f"but the module is for {chip}" in done.stderr and feature in done.stderr
+        assert (
+            done.returncode == 1
+            and f"but the module is for {chip}" in done.stderr
+            and feature in done.stderr
+        )
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -58,25 +61,20 @@ def test_products(chip, stage, tmp_path):
     lacking = [product for product in products() if chip not in product.chips]
     check(tmp_path, chip, module(chip, *(product.body() for product in having)), stage, True, "")
     for product in lacking if stage == "ptx" else []:
-        # fp8 is also among the types of a shape that only later chips have
-        if any(str(other) == str(product) for other in having):
-            continue
         check(tmp_path, chip, module(chip, product.body()), "ptx", False, "mma")
 
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_limits(chip, tmp_path):
     """As much as the chip has is taken, one more is not."""
-    head, *rows = tables()[1]
-    column = [name.rstrip("a") for name in head].index(chip)
-    most = {row[0]: int(row[column]) for row in rows}
-    shared, cluster = most["bytes of shared memory of a block"], most["blocks of a cluster"]
+    limits = chips()[chip]["limits"]
+    shared, cluster = limits["shared_bytes_per_cta"], limits["ctas_per_cluster"]
     for config, message in [
         (f"block = [1024], shared = {shared}, regs = 64", ""),
         (f"block = [256], cluster = [{cluster}], regs = 255", ""),
-        (f"block = [32], shared = {shared + 1}", f"a block of {chip} has {shared}"),
+        (f"block = [32], shared = {shared + 1}", f"a CTA of {chip} has {shared}"),
         (f"block = [32], cluster = [{2 * cluster}]", "cluster of"),
-        ("block = [1024], regs = 72", f"a multiprocessor of {chip} has 65536"),
+        ("block = [1024], regs = 72", f"an SM of {chip} has {limits['registers_per_sm']}"),
     ]:
         done = compile(tmp_path, chip, module(chip, "", config=config))
         assert (done.returncode == 0) == (not message) and message in done.stderr, done.stderr

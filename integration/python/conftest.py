@@ -1,4 +1,4 @@
-"""Every test session has a cache of its own, so that no test depends on what ran before."""
+"""Every test session has its own cache, so that no test depends on earlier runs."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Arrays of the tests' own library, which has DLPack's C exchange interface as PyTorch has it."""
+"""Arrays of the tests' own library, which has DLPack's C exchange interface like PyTorch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _memory(of) -> np.ndarray:
 
 
 def values(of) -> np.ndarray:
-    """What a dense array of fp32 holds."""
+    """The content of a dense array of fp32."""
     return _memory(of).reshape(of.shape).copy()
 
 

@@ -1,4 +1,4 @@
-"""The cache on disk, seen from processes of their own."""
+"""The disk cache, from separate processes."""
 
 import os
 import subprocess
@@ -38,9 +38,9 @@ def run(tmp_path, cache):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
 
-    def call(*args, **environment):
+    def call(*args, prefix=(), **environment):
         done = subprocess.run(
-            [sys.executable, str(program), *map(str, args)],
+            [*prefix, sys.executable, str(program), *map(str, args)],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
@@ -105,6 +105,33 @@ def test_a_folder_that_cannot_be_used(run, tmp_path):
         out, err = run(TESSERA_CACHE=str(blocked))
         assert out == "compiled"
         assert err.count("the cache cannot be written") == 1
+
+
+def full_disk(folder: Path) -> list[str]:
+    """The command prefix that simulates a full disk at the folder; no other process sees it."""
+    mount = f"mount -t tmpfs -o size=4k,mode=700 none '{folder}' && head -c 4096 /dev/zero > '{folder}/rest' && exec \"$@\""
+    reasons = []
+    for namespaces in (["--mount"], ["--mount", "--user", "--map-root-user"]):
+        words = ["unshare", *namespaces, "sh", "-c", mount, "sh"]
+        try:
+            done = subprocess.run([*words, "true"], capture_output=True, text=True)
+        except OSError as error:
+            pytest.skip(f"unshare cannot be run: {error}")
+        if done.returncode == 0:
+            return words
+        reasons.append(done.stderr.strip())
+    pytest.skip(f"a small file system cannot be mounted: {'; '.join(reasons)}")
+
+
+def test_a_full_disk(run, cache):
+    cache.mkdir()
+    for _ in range(2):
+        out, err = run(prefix=full_disk(cache))
+        assert out == "compiled"
+        assert err.count("the cache cannot be written") == 1
+        assert "No space left on device" in err
+    left = [path for path in entries(cache) if path.stat().st_size]
+    assert not left, "the disk was not the full one"
 
 
 def test_without_a_home(run):

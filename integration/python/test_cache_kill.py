@@ -1,8 +1,8 @@
 """Processes that are killed (SIGKILL) at random moments of their compilations, with one cache.
 
-Whatever moment it is: what a process had completed stays, no entry is damaged, and every function can
-be compiled and loaded afterwards. TESSERA_KILLS=200 is the number of compilations, a few are the
-default; TESSERA_SEED chooses other moments.
+At any moment: completed entries stay, no entry is corrupt, and every function can be compiled and
+loaded afterwards. TESSERA_KILLS=200 is the number of compilations, with a small default;
+TESSERA_SEED selects other moments.
 """
 
 import os
@@ -20,7 +20,7 @@ import pytest
 COUNT = int(os.environ.get("TESSERA_KILLS", 12))
 SEED = int(os.environ.get("TESSERA_SEED", 1))
 
-# The functions differ in a constant and in their operations, so that entries are of many lengths.
+# The functions differ in a constant and in their operations, so that entries have many lengths.
 PROGRAM = """
 import sys
 import numpy as np
@@ -70,14 +70,15 @@ class Processes:
         )
 
     def run(self, numbers) -> tuple[list[str], str]:
-        """Runs to the end: how each function was had, and the log."""
+        """Runs to the end: the source of each function's code, and the log."""
         out, log = self.start(numbers).communicate(timeout=600)
         ends = [line.split() for line in out.splitlines() if line.startswith("end")]
         assert [int(words[1]) for words in ends] == list(numbers), log
         return [words[2] for words in ends], log
 
     def kill(self, number: int, delay: float) -> bool:
-        """Kills one `delay` seconds after its compilation began; whether it had completed."""
+        """Kills one `delay` seconds after its compilation started; returns whether it had
+        completed."""
         process = self.start([number])
         assert process.stdout.readline().startswith("begin")
         timer = threading.Timer(delay, process.send_signal, [signal.SIGKILL])
@@ -107,17 +108,17 @@ def test_killed_compilations_lose_nothing(processes, cache):
     done = [number for number in range(COUNT) if completed[number]]
     assert 0 < len(done) < COUNT, "moments that are neither all too early nor all too late"
 
-    # Nothing that was completed is compiled again, and nothing is damaged.
+    # Nothing that was completed is compiled again, and nothing is corrupt.
     how, log = processes.run(done)
     assert set(how) == {"cached"}
     assert "damaged" not in log
-    # The others are in the cache, whole, or are compiled now; a process after that finds them all.
+    # The others are in the cache, complete, or are compiled now; a later process finds them all.
     _, log = processes.run(range(COUNT))
     assert "damaged" not in log
     how, log = processes.run(range(COUNT))
     assert set(how) == {"cached"} and "damaged" not in log
 
-    # What was left half written goes when it is old.
+    # Partially written files are removed when they are old.
     leftovers = list((cache / "tmp").iterdir())
     assert len(leftovers) <= COUNT - len(done)
     for path in leftovers:

@@ -246,7 +246,7 @@ def test_bf16_through_ml_dtypes():
 
 
 def test_types_of_other_packages_need_no_python_code(monkeypatch):
-    """The first call compiles; further ones read and make such arrays as they do NumPy's own."""
+    """The first call compiles; further ones read and create such arrays like NumPy's own."""
 
     @tsr.function
     def twice(x):
@@ -263,7 +263,9 @@ def test_types_of_other_packages_need_no_python_code(monkeypatch):
                 for one in (x, part):
                     result = twice(one)
                     assert result.dtype == dtype and result.flags.writeable
-                    np.testing.assert_array_equal(result.astype(np.float32), 2 * one.astype(np.float32))
+                    np.testing.assert_array_equal(
+                        result.astype(np.float32), 2 * one.astype(np.float32)
+                    )
 
 
 def test_torch_in_torch_out():
@@ -279,7 +281,7 @@ def test_torch_in_torch_out():
 
 
 class ThroughDLPack:
-    """An array of a library that nobody has heard of."""
+    """An array of an unknown library."""
 
     def __init__(self, array, device=1):
         self.array, self.device = array, device

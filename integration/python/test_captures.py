@@ -1,4 +1,4 @@
-"""Captured constants and helpers: a change of their value is seen at the next call."""
+"""Captured constants and helpers: a change of their value is noticed at the next call."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How code is made, by option: what C++ has as TargetLoweringOptions."""
+"""Code generation options: those of C++'s TargetLoweringOptions."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ TYPES = [Tensor[256, 256, bf16]] * 2
 
 
 def test_tensor_cores():
-    """Without them products of narrow types are products of fp32."""
+    """Without them contractions of narrow types are computed in fp32."""
     usual = tsr.function(product).inspect_ir("tileir", *TYPES, target="sm_90")
     plain = tsr.function(tensor_cores=False)(product).inspect_ir("tileir", *TYPES, target="sm_90")
     assert usual.count("ftof") == 1  # of the result alone
@@ -23,7 +23,7 @@ def test_tensor_cores():
 
 
 def test_optimization_level():
-    """Of the decorator and of one compilation; each is code of its own."""
+    """In the decorator and in one compilation; each gives separate code."""
     x = np.arange(64, dtype=np.float32)
 
     def doubled(x):
@@ -40,7 +40,7 @@ def test_optimization_level():
 
 
 def test_profiling():
-    """Kernels of such code are timed as soon as it is there."""
+    """Kernels of such code are timed immediately."""
 
     def negated(x):
         return -x

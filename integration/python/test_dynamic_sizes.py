@@ -62,7 +62,7 @@ def test_rows_and_widths():
 
 
 def test_calls_of_classes_that_were_seen_stay_quick():
-    """What a wide kernel takes once it takes again without asking."""
+    """A size that a wide kernel accepted once is accepted again directly."""
 
     @tsr.function
     def doubled(x):
@@ -129,11 +129,13 @@ def of_many_rows(x, w):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
 def test_products_of_every_short_length(dtype):
-    """Blocks of rows and steps of depth end where the sizes do: one code, every size of a class."""
+    """Blocks of rows and k-steps end where the sizes do: one code, every size of a class."""
     rng = np.random.default_rng(0)
     for size in [*range(2, 68), 95, 96, 97, 127, 128, 129]:
         x = rng.integers(-8, 8, (size, size)).astype(dtype)
         w = rng.integers(-8, 8, (size, 40)).astype(dtype)
         expected = x.astype(np.int64) @ w.astype(np.int64)
-        np.testing.assert_array_equal(of_many_rows(x, w).astype(np.int64), expected.astype(dtype).astype(np.int64))
+        np.testing.assert_array_equal(
+            of_many_rows(x, w).astype(np.int64), expected.astype(dtype).astype(np.int64)
+        )
     assert len(of_many_rows.specializations()) <= 30

@@ -1,5 +1,5 @@
-"""What a user sees of a mistake: diagnostics with notes and suggestions, and tracebacks that end in
-the user's own lines, from a script, from pytest and from a cell of a notebook."""
+"""User errors: diagnostics with notes and suggestions, and tracebacks that end in the user's own
+lines, from a script, from pytest and from a notebook cell."""
 
 import linecache
 import pickle
@@ -95,7 +95,7 @@ def test_diagnostics_have_places_notes_and_suggestions():
     assert all(note.file == __file__ and note.line for note in error.notes)
     (fix,) = error.fixits
     assert isinstance(fix, tsr.FixIt) and fix.replacement == ", keepdim=True"
-    # Carried out on the file's text, the suggestion is a program that runs.
+    # Applied to the file's text, the suggestion gives a program that runs.
     lines = Path(__file__).read_text().splitlines()
     line = lines[fix.line - 1]
     corrected = line[: fix.column - 1] + fix.replacement + line[fix.end_column - 1 :]
@@ -156,7 +156,7 @@ def chosen(x, i):
 
 
 def test_indices_of_the_reference():
-    """What is wrong with the data is said, and nothing about the compiler."""
+    """Errors in the data are reported without mentioning the compiler."""
     with pytest.raises(tsr.CompileError, match="index 9 is out of range") as raised:
         chosen.reference(np.zeros((4, 3), np.float32), np.array([0, 9]))
     assert "internal" not in str(raised.value)

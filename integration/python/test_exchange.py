@@ -1,4 +1,4 @@
-"""Arrays that are read and made through DLPack's C exchange interface, on the CPU."""
+"""Arrays that are read and created through DLPack's C exchange interface, on the CPU."""
 
 import time
 

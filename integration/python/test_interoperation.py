@@ -1,7 +1,7 @@
 """Other libraries through DLPack alone, other processes, other interpreters.
 
-The library here is the least that a library can be: arrays with `__dlpack__`, and a namespace whose
-`from_dlpack` reads capsules itself, so that types are seen which NumPy does not know.
+The library here is minimal: arrays with `__dlpack__`, and a namespace whose `from_dlpack` reads
+capsules itself, so that types occur which NumPy does not support.
 """
 
 import ctypes
@@ -73,7 +73,7 @@ _rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class Array:
-    """An array of the library: NumPy's memory, or what a capsule gave."""
+    """An array of the library: NumPy's memory, or that of a capsule."""
 
     def __init__(self, memory, keep=None):
         self.memory, self.keep = memory, keep
@@ -97,7 +97,9 @@ class Array:
 def from_dlpack(exporter, version=None):
     assert exporter.__dlpack_device__() == (1, 0)
     capsule = exporter.__dlpack__() if version is None else exporter.__dlpack__(max_version=version)
-    kind, name = (_Unversioned, b"dltensor") if version is None else (_Versioned, b"dltensor_versioned")
+    kind, name = (
+        (_Unversioned, b"dltensor") if version is None else (_Versioned, b"dltensor_versioned")
+    )
     managed = kind.from_address(_pointer_of(capsule, name))
     _rename(capsule, b"used_dltensor")
     tensor = managed.tensor
@@ -236,7 +238,9 @@ def test_arrays_without_memory():
         def __dlpack_device__(self):
             raise AttributeError("no memory")
 
-    with pytest.raises(tsr.ArgumentError, match="argument 'x': expected an array with memory, found T"):
+    with pytest.raises(
+        tsr.ArgumentError, match="argument 'x': expected an array with memory, found T"
+    ):
         double(Traced(np.ones(3)))
 
 

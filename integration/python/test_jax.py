@@ -27,7 +27,8 @@ def test_attention():
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int32", "int8", "uint8"]
+    "dtype",
+    ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int32", "int8", "uint8"],
 )
 def test_types(dtype):
     x = jnp.arange(12).reshape(3, 4).astype(dtype)

@@ -1,4 +1,4 @@
-"""What a call costs beyond its work: the best of many rounds, so that a busy machine may pass."""
+"""The overhead of a call: the best of many rounds, so that other load does not fail the test."""
 
 import time
 

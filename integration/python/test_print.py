@@ -1,4 +1,4 @@
-"""tsr.print: what a function prints when it has run."""
+"""tsr.print: the output of a function after it has run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def outer(x):
 
 @tsr.function
 def types(x):
-    tsr.print(x.to(tsr.bf16), x.to(tsr.fp16), tsr.where(x < 2, x, 0).to(tsr.int32), x > 0, x.to(tsr.fp64))
+    tsr.print(
+        x.to(tsr.bf16), x.to(tsr.fp16), tsr.where(x < 2, x, 0).to(tsr.int32), x > 0, x.to(tsr.fp64)
+    )
     return x
 
 
@@ -95,7 +97,9 @@ def test_types(capfd):
 def test_many_and_no_elements(capfd):
     arguments(np.zeros((100, 100), np.int8))
     lines = capfd.readouterr().out.splitlines()
-    assert lines[1:5] == ["[[0, 0, 0, ..., 0, 0, 0],"] + 2 * [" [0, 0, 0, ..., 0, 0, 0],"] + [" ...,"]
+    assert lines[1:5] == ["[[0, 0, 0, ..., 0, 0, 0],"] + 2 * [" [0, 0, 0, ..., 0, 0, 0],"] + [
+        " ...,"
+    ]
     assert len(lines) == 8
     arguments(np.zeros((0, 3), np.int8))
     assert capfd.readouterr().out == "all of x:: int8[0, 3]\n[]\n"
@@ -121,7 +125,7 @@ def test_what_cannot_be_printed(function, message):
 
 
 def test_gpus_wait(capfd):
-    """Every road has it: the text of the host program says what is printed."""
+    """Every backend supports it: the host program's text lists the printed tensors."""
     for target in ("sm_90:ptx", "sm_90:tileir"):
         listing = inner.inspect_ir("target", tsr.Tensor["N", tsr.fp32], target=target)
         assert 'tessera_target.print "inner"' in listing

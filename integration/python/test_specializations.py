@@ -100,7 +100,8 @@ def test_types_are_classes():
 
 
 def test_reports_are_at_the_sizes_at_hand():
-    """Code is for a class of sizes; figures are for those that were given, also where the code comes from the cache."""
+    """Code is for a shape class; figures are for the given sizes, also if the code comes from the
+    cache."""
     rows = make()
     for length in (2100, 2507, 4001):
         report = rows.compile(ones(3, length)).report()

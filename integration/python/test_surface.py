@@ -1,5 +1,7 @@
-"""What the package offers before anything is compiled: names, annotations, options, errors."""
+"""The package before anything is compiled: names, annotations, options, errors."""
 
+import builtins
+import inspect
 import pickle
 import subprocess
 import sys
@@ -22,6 +24,23 @@ def test_types_under_both_names():
     for name in others.split():
         assert repr(getattr(tsr, name)) == name
     assert pickle.loads(pickle.dumps(tsr.bf16)) is tsr.bf16
+
+
+def test_names_of_the_package():
+    """Public names only: no module of the package, nothing private."""
+    names = dir(tsr)
+    assert {"function", "Tensor", "fp16", "float16", "softmax", "sum", "bool", "pi"} <= set(names)
+    assert [name for name in names if name.startswith("_")] == ["__version__"]
+    assert not [name for name in names if inspect.ismodule(getattr(tsr, name))]
+    assert not {"annotations", "errors", "compiler", "types", "bench"} & set(names)
+    assert set(tsr.__all__) < set(names) and not set(tsr.__all__) & set(dir(builtins))
+
+
+def test_star_import_leaves_builtins():
+    names: dict = {}
+    exec("from tessera import *", names)  # noqa: S102 (what a user may write)
+    assert names["softmax"] is tsr.softmax and names["fp16"] is tsr.fp16
+    assert names.get("sum", sum) is sum and names.get("print", print) is print
 
 
 def test_annotations():

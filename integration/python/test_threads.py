@@ -1,4 +1,4 @@
-"""Threads, forks and the interpreter's lock."""
+"""Threads, forks and the GIL."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What tools see of the package: stubs, signatures, help()."""
+"""The package as seen by tools: stubs, signatures, help()."""
 
 import ast
 import inspect
@@ -57,7 +57,9 @@ def test_mypy(tmp_path):
     options = ["--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}"]
     command = [checker("mypy"), *options, "plain.py", "sizes.py"]
     environment = {"MYPYPATH": str(PACKAGE.parent), "PATH": str(Path(sys.executable).parent)}
-    done = subprocess.run(command, cwd=HERE / "typing", env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=HERE / "typing", env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -94,7 +96,9 @@ class Layer:
 
 def test_help_of_functions():
     text = pydoc.render_doc(scale, renderer=pydoc.plaintext)
-    signature = "(x: Tensor['B', 64], factor: float = 2.0, *, shift: float = 0.0) -> Tensor['B', 64]"
+    signature = (
+        "(x: Tensor['B', 64], factor: float = 2.0, *, shift: float = 0.0) -> Tensor['B', 64]"
+    )
     assert f"scale{signature}" in text and "And shifts them." in text
     assert str(inspect.signature(scale)) == signature
     assert scale.__annotations__["factor"] is float
@@ -121,7 +125,9 @@ def test_sizes_in_annotated():
     assert sizes.linear(x, w, b).tolist() == np.full((2, 3, 5), 5.0).tolist()
     with pytest.raises(tsr.ArgumentError, match="argument 'x': expected fp32, found fp64"):
         sizes.linear(x.astype(np.float64), w, b)
-    with pytest.raises(tsr.ArgumentError, match="argument 'w': expected size 4 for 'K' as in argument 'x'"):
+    with pytest.raises(
+        tsr.ArgumentError, match="argument 'w': expected size 4 for 'K' as in argument 'x'"
+    ):
         sizes.linear(x, w[:, :3], b)
 
     @tsr.function

@@ -1,9 +1,9 @@
-"""Random programs of the language: a seed gives the text of a function and its arguments.
+"""Random programs of the language: a seed determines the text of a function and its arguments.
 
 Programs have 5 to 40 operations; half of them have at least two reductions or contractions. Sizes
-are run-time values, inputs are strided in every way, results are several. Most sizes are small (1 and
-primes among them); one program in five has one or two long sizes, on both sides of a tile's edge, and
-now and then a size is 0.
+are run-time values, inputs have all kinds of strides, and there are several results. Most sizes are
+small (including 1 and primes); one program in five has one or two long sizes, just below and above
+a multiple of a tile, and occasionally a size is 0.
 
     generate(seed) -> Program        Program.source, .arguments(rng, variant), .pairs
 """
@@ -23,7 +23,10 @@ SIZES = (1, 2, 3, 5, 7, 8, 13, 16, 17, 19, 31, 32, 33, 64, 65, 67)
 LONG_SIZES = (127, 128, 129, 130, 255, 256, 257, 300, 511, 512, 513, 520, 1023, 1024, 1025, 1030)
 LONG_SHARE = 0.2  # of the programs
 EMPTY_SHARE = 0.04  # of the calls
-MAX_ELEMENTS = {False: 20_000, True: 100_000}  # of any value, short and long: the reference is not fast
+MAX_ELEMENTS = {
+    False: 20_000,
+    True: 100_000,
+}  # of any value, short and long: the reference is not fast
 MAX_PRODUCTS = 8_000_000  # of one contraction
 LAYOUTS = ("dense", "dense", "permuted", "stepped", "reversed", "offset", "repeated")
 
@@ -61,7 +64,9 @@ class Program:
         for dims, most in self.domains:
             while math.prod(evaluate(d, sizes) for d in dims) > most:
                 used = [s for s in self.symbols if any(s in d for d in dims)]
-                shrunk = rng.choice([s for s in used if sizes[s] > 2] or [s for s in used if sizes[s] > 1])
+                shrunk = rng.choice(
+                    [s for s in used if sizes[s] > 2] or [s for s in used if sizes[s] > 1]
+                )
                 sizes[shrunk] = smaller(sizes[shrunk])
         return sizes
 
@@ -79,7 +84,7 @@ def evaluate(size: str, sizes: dict[str, int]) -> int:
 
 
 def smaller(size: int) -> int:
-    """The next long size below a long one, else about two thirds."""
+    """The next long size below a long one, otherwise about two thirds."""
     return max((s for s in LONG_SIZES if s < size), default=size * 2 // 3)
 
 
@@ -96,8 +101,10 @@ def numpy_dtype(dtype: str) -> np.dtype:
     return np.dtype({"fp64": "f8", "fp32": "f4", "fp16": "f2"}.get(dtype, dtype))
 
 
-def make_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, layout: str) -> np.ndarray:
-    """A random array whose memory is laid out as `layout` says."""
+def make_array(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, layout: str
+) -> np.ndarray:
+    """A random array with the memory layout `layout`."""
 
     def fill(shape: tuple[int, ...]) -> np.ndarray:
         if dtype == "bool":
@@ -115,7 +122,9 @@ def make_array(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, lay
     if layout == "stepped":
         return fill((*shape[:-1], 2 * shape[-1]))[..., ::2]
     if layout == "reversed":
-        return fill(shape)[tuple(slice(None, None, -1) if rng.random() < 0.6 else slice(None) for _ in shape)]
+        return fill(shape)[
+            tuple(slice(None, None, -1) if rng.random() < 0.6 else slice(None) for _ in shape)
+        ]
     if layout == "offset":
         return fill(tuple(s + 1 for s in shape))[tuple(slice(1, None) for _ in shape)]
     return np.broadcast_to(fill((1, *shape[1:])), shape)  # repeated: stride 0
@@ -154,8 +163,15 @@ class Builder:
         self.values.append(value)
         return value
 
-    def emit(self, op: str, text: str, inputs: list[Value], dims: tuple[str, ...], dtype: str,
-             interval: Interval) -> Value:
+    def emit(
+        self,
+        op: str,
+        text: str,
+        inputs: list[Value],
+        dims: tuple[str, ...],
+        dtype: str,
+        interval: Interval,
+    ) -> Value:
         """One statement `vN = text`; the pairs (producer, op) are covered by it."""
         name = f"v{len(self.lines)}"
         self.lines.append(f"{name} = {text}")
@@ -179,12 +195,12 @@ class Builder:
         return self.rng.choice([s for s in self.symbols if s not in self.long or s not in beside])
 
     def most(self, *sizes: str) -> int:
-        """The largest product that these sizes come to."""
+        """The largest possible product of these sizes."""
         largest = {s: LONG_SIZES[-1] if s in self.long else SIZES[-1] for s in self.symbols}
         return math.prod(evaluate(size, largest) for size in sizes)
 
     def pick(self, accept=lambda v: True) -> Value | None:
-        """A value that fits, one of the latest or one without a use more often than others."""
+        """A value that fits, more often a recent one or one without a use."""
         fitting = [v for v in self.values if accept(v)]
         if not fitting:
             return None
@@ -228,8 +244,17 @@ class Builder:
         domains = [(dims, MAX_PRODUCTS) for dims in self.contractions]
         domains += [(v.dims, MAX_ELEMENTS[bool(self.long)]) for v in self.values]
         return Program(
-            self.seed, name, source, self.parameters, tuple(s for s in self.symbols if s in bound),
-            self.long, self.nonempty, domains, self.operations, self.pairs, heavy,
+            self.seed,
+            name,
+            source,
+            self.parameters,
+            tuple(s for s in self.symbols if s in bound),
+            self.long,
+            self.nonempty,
+            domains,
+            self.operations,
+            self.pairs,
+            heavy,
         )
 
 

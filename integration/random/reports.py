@@ -1,4 +1,5 @@
-"""Reports with one line of JSON per result, which a process that is ended at any moment leaves readable."""
+"""Reports with one line of JSON per result, which stay readable if the process is killed at any
+moment."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from pathlib import Path
 
 
 def lines(path: Path) -> Iterator[dict]:
-    """The report's lines in order, none if there is no report; one that was cut off is left out."""
+    """The report's lines in order, none if there is no report; a truncated one is dropped."""
     if not path.exists():
         return
     for text in path.read_text().splitlines():
         try:
             yield json.loads(text)
         except ValueError:
-            continue  # its process was ended while it wrote
+            continue  # its process was killed while it wrote

@@ -1,9 +1,10 @@
-"""A fixed range of random programs, within a budget of time: TESSERA_FUZZ_SECONDS, by default five minutes.
+"""Random programs on the CPU: some that are always the same, and others for each commit (seeds.py).
 
-`make fuzz SEEDS=0:20000` runs a given range to its end.
+TESSERA_FUZZ_SHARE=0.1 runs a tenth of them, TESSERA_FUZZ_SECONDS ends the run earlier. `make fuzz
+SEEDS=0:20000` runs a given range to its end. The tests of the simulator and of the assemblers are
+in other files.
 """
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -13,21 +14,29 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import run  # noqa: E402
+import seeds  # noqa: E402
+from budget import judge  # noqa: E402
 
-SECONDS = float(os.environ.get("TESSERA_FUZZ_SECONDS", "300"))
-END = int(os.environ.get("TESSERA_FUZZ_END", "1200"))
-LEAST = 60  # also on a machine with other work
+ALWAYS, OTHERS = 200, 1200
 
 
-def test_random_programs(tmp_path):
-    results = run.run(0, END, tmp_path / "report.jsonl", os.cpu_count() or 1, SECONDS)
-    print(run.summarise(results))
-    assert not run.failures(results), "\n".join(run.failures(results)[:20])
-    assert len(results) >= LEAST, f"only {len(results)} programs within {SECONDS:.0f} s"
+def test_the_same_programs(tmp_path):
+    """With two sets of sizes each."""
+    judge(tmp_path, 0, ALWAYS, calls=2)
+
+
+def test_programs_of_the_commit(tmp_path):
+    judge(tmp_path, seeds.first(), OTHERS)
+
+
+def test_programs_that_failed(tmp_path):
+    """294071632201 has a running product that underflows: its last digit is not known."""
+    results = run.run(294071632201, 294071632202, tmp_path / "report.jsonl", 1, float("inf"), 1)
+    assert [line["status"] for line in results.values()] == ["ok"]
 
 
 def test_goes_on_where_it_stopped(tmp_path):
-    """What was right is not run again, unless more calls are wanted of it."""
+    """Correct seeds are not run again, unless more calls are requested."""
     report = tmp_path / "report.jsonl"
     for calls, lines in ((1, 2), (1, 2), (2, 4), (1, 4)):
         results = run.run(0, 2, report, 1, float("inf"), calls)
@@ -36,18 +45,52 @@ def test_goes_on_where_it_stopped(tmp_path):
     assert "2 programs: 2 ok" in run.summarise(results) and "; 4 calls" in run.summarise(results)
 
 
-@pytest.mark.parametrize(
-    ("first", "end"),
-    [
-        (120, 123),
-        (476, 477),  # a tile with three sides that were too long for shared memory
-    ],
-)
-def test_simulated_programs(first, end, tmp_path):
-    """As kernels for a GPU, by way of PTX; `run.py --simulate sm_90` runs more of them."""
-    results = run.run(first, end, tmp_path / "report.jsonl", 1, float("inf"), calls=1, chip="sm_90")
-    assert not run.failures(results), "\n".join(run.failures(results))
-    assert sum(line["status"] == "ok" for line in results.values()) == len(results) == end - first
+def test_seeds():
+    """The same for a commit, different ranges for two commits."""
+    one, two = seeds.first("0123456789abcdef"), seeds.first("0123457000000000")
+    assert one == 0x0123456 << 16 and two - one >= max(ALWAYS, OTHERS)
+    assert seeds.first("") == 0
+    assert run.seed_range("3:7") == (3, 7)
+    first, end = run.seed_range("commit:50")
+    assert first == seeds.first() and end == first + 50
+    if commit := seeds.commit():
+        assert re.fullmatch(r"[0-9a-f]{40}", commit)
+    assert (
+        seeds.repeat(12, "--simulate sm_90") == 'make fuzz SEEDS=12:13 FUZZ_ARGS="--simulate sm_90"'
+    )
+
+
+def test_programs_that_compare_nothing_are_reported(tmp_path):
+    line = {"seed": 1, "status": "ok", "calls": 1, "checked": 0, "excluded": 5}
+    other = {"seed": 2, "status": "ok", "calls": 1, "checked": 3, "excluded": 0}
+    assert run.unjudged({1: line, 2: other}) == [1]
+    assert "1 of them compare nothing" in run.summarise({1: line, 2: other})
+
+
+def test_the_judge_needs_most_programs(tmp_path, monkeypatch):
+    """Programs that were not reached in time, skipped or not compared do not count as correct."""
+    import budget
+
+    monkeypatch.setattr(budget, "SHARE", 1)
+    right = {"status": "ok", "calls": 1, "checked": 1, "excluded": 0}
+    for status, others, wrong in (
+        ("ok", {"checked": 0, "excluded": 1}, "compare nothing"),
+        ("skipped", {"message": "no"}, "only 60 of 100"),
+        ("error", {"message": "broken"}, "make fuzz SEEDS=60:61"),
+        (None, {}, "only 60 of 100"),
+        ("ok", {}, None),
+    ):
+        results = {seed: {"seed": seed, **right} for seed in range(60)}
+        if status:
+            results |= {
+                seed: {"seed": seed, **right, "status": status, **others} for seed in range(60, 100)
+            }
+        monkeypatch.setattr(run, "run", lambda *_, results=results, **__: results)
+        if wrong is None:
+            budget.judge(tmp_path, 0, 100)
+        else:
+            with pytest.raises(AssertionError, match=wrong):
+                budget.judge(tmp_path, 0, 100)
 
 
 def test_half_have_two_reductions():
@@ -57,11 +100,13 @@ def test_half_have_two_reductions():
     assert any(len(p.source.rsplit("return", 1)[1].split(",")) > 2 for p in programs)
 
 
-#: Operations that are spelled as operators, and other names of what programs have.
-SPELLED_OTHERWISE = frozenset("""
+# : Operations that are spelled as operators, and synonyms of others.
+SPELLED_OTHERWISE = frozenset(
+    """
 add sub mul div floor_divide remainder neg eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_not
 bitwise_left_shift bitwise_right_shift cat ger vector_norm
-""".split())
+""".split()
+)
 
 
 def test_every_operation_is_generated():

@@ -1,9 +1,9 @@
-"""What the generator of random programs knows about a value: shape, type, range.
+"""Values of the random program generator: shape, type, range.
 
 Shapes are tuples of size expressions ("A", "1", "A*B"), compared as text, as the language compares
 names: two different symbols are never assumed equal. A range is a rough interval of the values, so
-that a program stays away from overflow and from the poles of functions; where a computed interval
-would be too wide the generator inserts a `tanh`. It never decides whether a result is right.
+that a program avoids overflow and the poles of functions; if a computed interval would be too wide
+the generator inserts a `tanh`. It never decides whether a result is correct.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Value:
     dims: tuple[str, ...]
     dtype: str
     range: Interval
-    op: str  # the operation that made it, for the coverage of pairs
+    op: str  # its operation, for the coverage of pairs
     uses: int = field(default=0)
 
     @property
@@ -66,8 +66,8 @@ class Value:
 
 
 def promote(x: Value, y: Value) -> str:
-    """The type of an arithmetic operation on tensors, as in PyTorch: a tensor without dimensions
-    widens only to another kind of number."""
+    """The type of an arithmetic operation on tensors, as in PyTorch: a rank-0 tensor promotes only
+    to another kind of number."""
     a, b = x.dtype, y.dtype
     if a == b:
         return a

@@ -1,17 +1,23 @@
 """Runs a range of seeds in this process and writes one JSON line per seed.
 
-    worker.py FIRST END REPORT DEADLINE CALLS [CHIP]
+    worker.py FIRST END REPORT DEADLINE CALLS [simulate CHIP | interpret CHIP | assemble BACKEND CHIP…]
 
-A line is {"seed", "status": "ok" | "wrong" | "error" | "skipped", "message", "calls", "excluded", "checked"}. The
-line {"start": seed} goes before each: a seed that was started and has no result brought the process
-down. No seed is started after the deadline (of the monotonic clock). With a chip, what a GPU would run by
-way of PTX is simulated instead; a program that this road refuses, and says so, is skipped.
+A line is {"seed", "status": "ok" | "wrong" | "error" | "skipped", "message", "calls", "excluded",
+"checked"}. The line {"start": seed} precedes each: a seed that was started and has no result
+crashed the process. No seed is started after the deadline (of the monotonic clock). With
+`simulate`, the kernels of the PTX backend are simulated instead; with `interpret`, their PTX is
+interpreted; with `assemble`, each program is compiled for one of the chips, in turn, and must be
+assembled by NVIDIA's assembler. A program that the compiler rejects with a message is skipped.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
+import os
+import platform
+import re
 import signal
 import sys
 import tempfile
@@ -23,27 +29,31 @@ import numpy as np
 from generate import Program, generate, module_source
 
 PER_MODULE = 25
-VARIANTS = 2  # sets of sizes of a program, unless told
+VARIANTS = 2  # sets of sizes per program by default
 SECONDS = 60  # of processor time for one program; then the process ends, as in a crash
-SIMULATED_SECONDS = 600
+SIMULATED_SECONDS = 600  # or interpreted
 
 
 def poisoned(expected) -> tuple:
-    """Results to be written into, filled with what no kernel writes."""
+    """Memory for results, filled with a pattern that no kernel writes."""
     from generate import numpy_dtype
 
     outs = []
     for one in expected:
-        out = np.empty(one.value.shape, numpy_dtype(one.dtype.name))
-        out.view(np.uint8).fill(0xFF) if out.size and out.ndim else None
-        outs.append(out)
+        dtype = numpy_dtype(one.dtype.name)
+        memory = np.full(one.value.size * dtype.itemsize, 0xFF, np.uint8)
+        outs.append(memory.view(dtype).reshape(one.value.shape))
     return tuple(outs)
 
 
 def compare(result: np.ndarray, expected) -> tuple[str, int]:
-    """What is wrong with a result ("" if nothing), and the number of elements left out."""
+    """The error of a result ("" if none), and the number of excluded elements."""
+    from generate import numpy_dtype
+
     if result.shape != expected.value.shape:
         return f"shape {result.shape}, expected {expected.value.shape}", 0
+    if result.dtype != numpy_dtype(expected.dtype.name):
+        return f"elements of {result.dtype}, expected {expected.dtype.name}", 0
     keep = ~expected.excluded
     if expected.value.dtype.kind == "f":
         got = result.astype(np.float64)
@@ -64,7 +74,8 @@ def compare(result: np.ndarray, expected) -> tuple[str, int]:
 
 
 def check(program: Program, function, calls: int) -> dict:
-    """Calls the function with so many sets of sizes, by turns with memory for its results and without."""
+    """Calls the function with this many sets of sizes, alternately with given memory for its
+    results and without."""
     if "bf16" in program.source and importlib.util.find_spec("ml_dtypes") is None:
         return {"status": "skipped", "message": "NumPy has no bf16 without ml_dtypes"}
     excluded = checked = 0
@@ -78,7 +89,7 @@ def check(program: Program, function, calls: int) -> dict:
         else:
             outs = function(*arguments)
             outs = outs if type(outs) is tuple else (outs,)
-        for number, (result, one) in enumerate(zip(outs, expected)):
+        for number, (result, one) in enumerate(zip(outs, expected, strict=True)):
             wrong, left_out = compare(np.asarray(result), one)
             excluded += left_out
             checked += one.value.size - left_out
@@ -89,7 +100,7 @@ def check(program: Program, function, calls: int) -> dict:
 
 
 def simulate(program: Program, function, calls: int, chip: str) -> dict:
-    """No race, no access outside, no early use, and results within their bounds."""
+    """No race, no out-of-bounds access, no early use, and results within their bounds."""
     from tessera import TesseraError
 
     checked = 0
@@ -101,8 +112,59 @@ def simulate(program: Program, function, calls: int, chip: str) -> dict:
             refuses = "internal" not in str(error)
             return {"status": "skipped" if refuses else "error", "message": str(error)}
         if not simulation.ok or any(one["wrong"] for one in simulation.report["results"]):
-            return {"status": "wrong", "message": f"sizes {program.sizes(variant)}: {simulation.text}"}
+            return {
+                "status": "wrong",
+                "message": f"sizes {program.sizes(variant)}: {simulation.text}",
+            }
         checked += sum(one["checked"] for one in simulation.report["results"])
+    return {"status": "ok", "calls": calls, "checked": checked}
+
+
+def assemble(program: Program, function, calls: int, backend: str, chips: list[str]) -> dict:
+    """Compiled for one chip, by its seed; kernels must be assembled, and fit."""
+    from tessera import TesseraError, targets
+
+    chip = chips[program.seed % len(chips)]
+    is_legacy = targets.chips()[chip]["last_cuda"] < 1300
+    if is_legacy and os.environ.get("TESSERA_PTXAS_12"):
+        os.environ["TESSERA_PTXAS"] = os.environ["TESSERA_PTXAS_12"]
+    else:
+        os.environ.pop("TESSERA_PTXAS", None)
+    kernels = 0
+    for variant in range(calls):
+        try:
+            report = function.compile(
+                *program.arguments(variant), target=chip, via=backend
+            ).report()
+        except TesseraError as error:
+            refuses = not re.search(r"internal|ptxas|tileiras|assembler", str(error))
+            return {"status": "skipped" if refuses else "error", "message": f"{chip}: {error}"}
+        if backend == "ptx" and not all(
+            kernel.get("registers") or "same_as" in kernel for kernel in report["kernels"]
+        ):
+            return {"status": "error", "message": f"{chip}: a kernel was not assembled"}
+        kernels += len(report["kernels"])
+    return {"status": "ok", "calls": calls, "kernels": kernels}
+
+
+def interpret(program: Program, function, calls: int, chip: str) -> dict:
+    """Results within their bounds, of calls by the runtime whose PTX an interpreter runs."""
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "ptx"))
+    import ptx_calls
+
+    checked = 0
+    for variant in range(calls):
+        result = ptx_calls.call(
+            function, program.arguments(variant), f"{chip}:ptx,{platform.machine()}"
+        )
+        if reason := result.get("refused"):
+            return {"status": "error" if "internal" in reason else "skipped", "message": reason}
+        if not result["good"]:
+            return {
+                "status": "wrong",
+                "message": f"sizes {program.sizes(variant)}: {result['wrong']}",
+            }
+        checked += result["compared"]
     return {"status": "ok", "calls": calls, "checked": checked}
 
 
@@ -117,7 +179,14 @@ def load(programs: list[Program], folder: Path):
 
 def main() -> None:
     first, end, report = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    deadline, calls, chip = float(sys.argv[4]), int(sys.argv[5]), "".join(sys.argv[6:])
+    deadline, calls, mode = float(sys.argv[4]), int(sys.argv[5]), sys.argv[6:]
+    run = check
+    if mode[:1] == ["simulate"]:
+        run = functools.partial(simulate, chip=mode[1])
+    elif mode[:1] == ["interpret"]:
+        run = functools.partial(interpret, chip=mode[1])
+    elif mode[:1] == ["assemble"]:
+        run = functools.partial(assemble, backend=mode[1], chips=mode[2:])
     with open(report, "a", buffering=1) as out, tempfile.TemporaryDirectory() as folder:
         for start in range(first, end, PER_MODULE):
             programs = [generate(seed) for seed in range(start, min(start + PER_MODULE, end))]
@@ -126,13 +195,16 @@ def main() -> None:
                 if time.monotonic() > deadline:
                     return
                 print(json.dumps({"start": program.seed}), file=out)
-                signal.setitimer(signal.ITIMER_PROF, SIMULATED_SECONDS if chip else SECONDS)
+                signal.setitimer(signal.ITIMER_PROF, SIMULATED_SECONDS if mode else SECONDS)
                 function = getattr(module, program.name)
                 try:
-                    line = simulate(program, function, calls, chip) if chip else check(program, function, calls)
+                    line = run(program, function, calls)
                 except Exception as error:
                     frame = traceback.extract_tb(error.__traceback__)[-1]
-                    line = {"status": "error", "message": f"{type(error).__name__}: {error} ({frame.name})"}
+                    line = {
+                        "status": "error",
+                        "message": f"{type(error).__name__}: {error} ({frame.name})",
+                    }
                 print(json.dumps({"seed": program.seed, **line}), file=out)
 
 

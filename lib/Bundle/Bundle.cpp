@@ -22,7 +22,8 @@ static std::string withSignatures(const std::string &manifest, target::ModuleOp 
   return text;
 }
 
-static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, const std::string &target, std::vector<rt::CodeImage> images,
+static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, const std::string &target,
+                                            std::vector<rt::CodeImage> images,
                                             const std::string &manifest) {
   rt::Bundle bundle;
   bundle.manifest = withSignatures(manifest, module, target);
@@ -31,7 +32,8 @@ static FailureOr<std::vector<uint8_t>> pack(target::ModuleOp module, const std::
     FailureOr<rt::Program> written = makeProgram(program);
     if (failed(written))
       return failure();
-    rt::FunctionEntry &function = bundle.functions.emplace_back(rt::FunctionEntry{program.getSymName().str(), 0, rt::encode(*written), {}});
+    rt::FunctionEntry &function = bundle.functions.emplace_back(
+        rt::FunctionEntry{program.getSymName().str(), 0, rt::encode(*written), {}});
     for (uint32_t i = 1; i < bundle.images.size(); ++i)
       function.more.push_back(i);
   }
@@ -52,7 +54,9 @@ FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
   return pack(module, target, {std::move(code)}, manifest);
 }
 
-FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module, const std::string &target, std::vector<Cubin> cubins,
+FailureOr<std::vector<uint8_t>> tessera::makeBundle(target::ModuleOp module,
+                                                    const std::string &target,
+                                                    std::vector<Cubin> cubins,
                                                     const std::string &manifest) {
   std::vector<rt::CodeImage> images;
   for (auto [image, cubin] : llvm::zip_equal(module.getBody().getOps<target::ImageOp>(), cubins)) {

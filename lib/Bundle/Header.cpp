@@ -1,10 +1,11 @@
-//===- Header.cpp - A bundle's functions as C++ ---------------------------===//
+//===- Header.cpp - C++ headers of bundles --------------------------------===//
 //
-// The signatures of the manifest become the methods of one class `Module`, each in two forms: with
-// results that it allocates, and with results that the caller gives. Specialisations that differ in
-// sizes or target only are one method; the runtime picks among them.
+// The signatures of the manifest become methods of one class `Module`, each in two forms: with
+// allocated results, and with results in the caller's memory. Specialisations that differ only in
+// sizes or target are one method; the runtime selects among them.
 //
 //===----------------------------------------------------------------------===//
+#include "Manifest.h"
 #include "Names.h"
 #include "tessera/Bundle/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,8 +22,8 @@ namespace {
 
 /// An argument or a result.
 struct Item {
-  std::string name; // as C++ may say it
-  std::string type; // the element's, or the scalar's
+  std::string name; // a valid C++ name
+  std::string type; // the element type, or the scalar type
   std::string text; // "fp32[M, 64]", "float"
   bool isTensor = false;
   size_t rank = 0;
@@ -36,7 +37,7 @@ struct Signature {
   std::vector<std::string>
       forms; // "softmax(x: fp32[M, 64]) -> fp32[M, 64]", one per specialisation
 
-  /// What overloads are told apart by.
+  /// The types that distinguish overloads.
   std::string key() const {
     std::string text = function;
     for (const auto *items : {&arguments, &results}) {
@@ -230,13 +231,10 @@ private:
 
 std::optional<std::string> tessera::makeHeader(const std::string &manifest, const std::string &name,
                                                std::string &error) {
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(manifest);
-  const Object *root = nullptr;
-  if (!parsed)
-    llvm::consumeError(parsed.takeError());
-  else
-    root = parsed->getAsObject();
-  const Array *entries = root ? root->getArray("signatures") : nullptr;
+  std::optional<Object> root = parseManifest(manifest, error);
+  if (!root)
+    return std::nullopt;
+  const Array *entries = root->getArray("signatures");
   if (!entries) {
     error = "the bundle's manifest has no signatures";
     return std::nullopt;

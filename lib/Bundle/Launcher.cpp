@@ -1,8 +1,8 @@
 //===- Launcher.cpp - Host programs as readable CUDA C++ ------------------===//
 //
-// A host program is data that the runtime interprets; here it is written out as a C++ struct: slots
+// A host program is data that the runtime interprets; this file prints it as a C++ struct: slots
 // are its members, `bind` computes them and checks the guards, `launch` is the list of steps. Sizes
-// are not checked for overflow, and temporaries do not share memory, as the runtime's do.
+// are not checked for overflow, and temporaries do not share memory, unlike in the runtime.
 //
 //===----------------------------------------------------------------------===//
 #include "Names.h"
@@ -37,14 +37,14 @@ template <int Rank> struct Tensor {
   int64_t strides[Rank ? Rank : 1];
 };
 
-/// Division that rounds down, division that rounds up, and the rest of the former.
+/// Floor division, ceiling division, and the remainder of the former.
 inline int64_t floordiv(int64_t a, int64_t b) {
   return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 inline int64_t ceildiv(int64_t a, int64_t b) { return b == 0 ? 0 : -floordiv(-a, b); }
 inline int64_t mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - floordiv(a, b) * b; }
 
-/// A message about the arguments, for the calling thread.
+/// An error message about the arguments, per calling thread.
 inline const char *fail(const char *format, ...) {
   static thread_local char text[512];
   va_list values;
@@ -54,7 +54,7 @@ inline const char *fail(const char *format, ...) {
   return text;
 }
 
-/// The bits of a number, as a kernel's parameter.
+/// The bits of a number as a kernel parameter.
 template <typename T> uint64_t bitsOf(T value) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof value);
@@ -67,7 +67,8 @@ inline uint64_t bitsOfBf16(double value) {
 
 )cpp";
 
-constexpr StringRef kTensorMaps = R"cpp(/// What tensor copies have to know of the tensor whose address, sizes and strides are these words.
+constexpr StringRef kTensorMaps =
+    R"cpp(/// What tensor copies have to know of the tensor whose address, sizes and strides are these words.
 inline CUresult encodeMap(CUtensorMap &map, const uint64_t *words, unsigned bytes, unsigned span, unsigned spans,
                           unsigned rank, const unsigned *dims, const unsigned *sizesOfBox) {
   cuuint64_t sizes[5], strides[5];
@@ -81,7 +82,7 @@ inline CUresult encodeMap(CUtensorMap &map, const uint64_t *words, unsigned byte
     strides[i] = sizes[i] > 1 ? words[1 + rank + dims[i]] * bytes : span;
     boxes[i] = sizesOfBox[i];
   }
-  if (spans > 1) { // they follow each other along a dimension of their own
+  if (spans > 1) { // adjacent along a separate dimension
     sizes[rank] = std::max<cuuint64_t>(1, sizes[0] * bytes / span);
     sizes[0] = span / bytes;
     strides[rank] = span;
@@ -138,13 +139,13 @@ public:
   }
 
 private:
-  /// Apart from the names that the text around it uses.
+  /// Distinct from the names that the surrounding text uses.
   static std::string nameOf(const rt::Argument &argument) {
     static const llvm::StringSet<> taken = {
-        "code", "status",   "grid",    "words",  "parameters", "config",     "temporaries",
-        "fail", "floordiv", "ceildiv", "bitsOf", "mod",        "bitsOfBf16", "i",
-        "Code", "Call",     "Tensor",  "value",  "bind",       "launch",     "temporary_bytes",
-        "cluster", "maps",  "encodeMap"};
+        "code",    "status",   "grid",     "words",  "parameters", "config",     "temporaries",
+        "fail",    "floordiv", "ceildiv",  "bitsOf", "mod",        "bitsOfBf16", "i",
+        "Code",    "Call",     "Tensor",   "value",  "bind",       "launch",     "temporary_bytes",
+        "cluster", "maps",     "encodeMap"};
     std::string name = identifier(argument.name);
     StringRef digits = name;
     bool isNumbered = digits.consume_front("result") || digits.consume_front("temporary");
@@ -165,7 +166,7 @@ private:
     case rt::Slot::ArgAddress:
       return argument + "_address";
     case rt::Slot::Device:
-      return slot.dim == uint32_t(rt::DeviceFact::Multiprocessors) ? "multiprocessors" : "l2_bytes";
+      return slot.dim == uint32_t(rt::DeviceFact::SmCount) ? "sm_count" : "l2_bytes";
     case rt::Slot::Derived:
       break;
     }
@@ -188,7 +189,7 @@ private:
           "}\n};\n\n";
   }
 
-  /// More shared memory than every GPU gives has to be asked for.
+  /// More than the default shared memory limit must be requested.
   void writeAllowances() {
     constexpr int64_t always = 48 << 10;
     auto isLarge = [](target::KernelConfigAttr config) { return config.getShared() > always; };
@@ -203,7 +204,7 @@ private:
            << config.getShared() << ", kernels[" << i << "], device);\n";
   }
 
-  /// "const Tensor<2> &q, double scale"; those that the body does not use have no name.
+  /// "const Tensor<2> &q, double scale"; unused parameters have no name.
   std::string parameters(StringRef body) const {
     std::string list;
     for (const rt::Argument &argument : program.arguments) {
@@ -228,7 +229,7 @@ private:
     return false;
   }
 
-  /// What `write` writes, apart from the text so far.
+  /// The text that `write` appends, separate from the text so far.
   std::string bodyOf(llvm::function_ref<void()> write) {
     std::string before = std::move(text);
     text.clear();
@@ -360,8 +361,8 @@ private:
       for (const rt::Step &step : program.steps)
         writeStep(step);
       for (const rt::Print &print : program.prints)
-        os << "    // the runtime prints " << (print.isTemporary ? "temporary" : "result") << print.index
-           << " when all is done\n";
+        os << "    // the runtime prints " << (print.isTemporary ? "temporary" : "result")
+           << print.index << " when all is done\n";
     });
     os << "  /// Starts the kernels in a stream"
        << (program.temporaries.empty() ? ".\n" : "; `temporaries`: temporary_bytes of memory.\n")
@@ -375,7 +376,7 @@ private:
        << body << "    return status;\n  }\n";
   }
 
-  /// The launch's settings besides its grid.
+  /// The launch attributes besides its grid.
   std::string blockOf(size_t kernel) const {
     std::array<int64_t, 3> block = {1, 1, 1}, cluster = block;
     int64_t sharedBytes = 0;
@@ -412,8 +413,9 @@ private:
         step.words, [&](const rt::Word &word) { os << "\n          " << wordOf(word); },
         [&] { os << ","; });
     os << (step.words.empty() ? "0" : "") << "};\n      void *parameters["
-       << std::max<size_t>(1, step.words.size() + step.maps.size()) << "] = {};\n      for (int i = 0; i < "
-       << step.words.size() << "; ++i)\n        parameters[i] = &words[i];\n";
+       << std::max<size_t>(1, step.words.size() + step.maps.size())
+       << "] = {};\n      for (int i = 0; i < " << step.words.size()
+       << "; ++i)\n        parameters[i] = &words[i];\n";
     writeMaps(step);
     os << "      CUlaunchConfig config = {};\n"
        << "      config.gridDimX = unsigned(grid[0]);\n      config.gridDimY = unsigned(grid[1]);\n"
@@ -429,27 +431,32 @@ private:
       return;
     os << "      CUtensorMap maps[" << step.maps.size() << "];\n";
     for (auto [i, map] : llvm::enumerate(step.maps)) {
-      os << "      const unsigned dims" << i << "[] = {" << llvm::join(llvm::map_range(map.dims, [](uint32_t dim) { return std::to_string(dim); }), ", ")
+      os << "      const unsigned dims" << i << "[] = {"
+         << llvm::join(llvm::map_range(map.dims, [](uint32_t dim) { return std::to_string(dim); }),
+                       ", ")
          << "};\n      const unsigned boxes" << i << "[] = {"
-         << llvm::join(llvm::map_range(map.sizes, [](uint32_t size) { return std::to_string(size); }), ", ")
-         << "};\n      if (status == CUDA_SUCCESS)\n        status = encodeMap(maps[" << i << "], words + " << map.word << ", "
-         << map.elementBytes << ", " << map.span << ", " << map.spans << ", " << map.dims.size() << ", dims" << i << ", boxes" << i
+         << llvm::join(
+                llvm::map_range(map.sizes, [](uint32_t size) { return std::to_string(size); }),
+                ", ")
+         << "};\n      if (status == CUDA_SUCCESS)\n        status = encodeMap(maps[" << i
+         << "], words + " << map.word << ", " << map.elementBytes << ", " << map.span << ", "
+         << map.spans << ", " << map.dims.size() << ", dims" << i << ", boxes" << i
          << ");\n      parameters[" << step.words.size() + i << "] = &maps[" << i << "];\n";
     }
   }
 
   const rt::Program &program;
-  SmallVector<gir::TensorType> types; // of the arguments
+  SmallVector<gir::TensorType> types;            // of the arguments
   SmallVector<target::KernelConfigAttr> configs; // of the kernels
   std::vector<std::string> slotNames;
-  std::set<std::string> guardTexts; // one may be asked for several times
+  std::set<std::string> guardTexts; // may be requested several times
   std::string text;
   llvm::raw_string_ostream os;
 };
 
 } // namespace
 
-/// Infix, with as few parentheses as a reader needs.
+/// Infix notation with the fewest parentheses.
 std::string LauncherWriter::textOf(const rt::Expr &expr) const {
   struct Part {
     std::string text;
@@ -485,7 +492,7 @@ std::string LauncherWriter::textOf(const rt::Expr &expr) const {
       stack.back() = {function.str() + "(" + a.text + ", " + b.text + ")", 3};
     };
     switch (instr.op) {
-    case rt::ExprOp::Add: // of a negative number: a difference
+    case rt::ExprOp::Add: // adding a negative number: a difference
       if (b.isNumber && b.text.front() == '-') {
         b.text.erase(0, 1);
         infix("-", 1, 1);

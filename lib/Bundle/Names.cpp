@@ -1,4 +1,4 @@
-//===- Names.cpp - Names of programs as C++ may say them ------------------===//
+//===- Names.cpp - Valid C++ names ----------------------------------------===//
 #include "Names.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -46,7 +46,7 @@ std::string tessera::identifier(StringRef name) {
       text += c;
     else if (c == '.' || c == '-')
       text += '_';
-    else // letters that are not C++'s by their bytes, so that no two names become one
+    else // letters that C++ does not allow become their bytes, so that names stay distinct
       text += "_x" + llvm::toHex(StringRef(&c, 1));
   }
   if (text.empty() || llvm::isDigit(text.front()))

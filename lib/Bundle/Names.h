@@ -1,4 +1,4 @@
-//===- Names.h - Names of programs as C++ may say them ---------*- C++ -*-===//
+//===- Names.h - Valid C++ names --------------------------------*- C++ -*-===//
 #ifndef TESSERA_LIB_BUNDLE_NAMES_H
 #define TESSERA_LIB_BUNDLE_NAMES_H
 
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// A name that C++ accepts and that generated code around it does not use.
+/// A valid C++ name that the surrounding generated code does not use.
 std::string identifier(llvm::StringRef name);
 
 } // namespace tessera

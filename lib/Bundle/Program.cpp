@@ -1,9 +1,9 @@
-//===- Program.cpp - A host program in the runtime's form -----------------===//
+//===- Program.cpp - Host programs in the runtime's form ------------------===//
 //
 // Names of sizes become slots, in the order of first use: a symbol that is a dimension of an
-// argument, `x.0` and `x.stride.0` for any dimension, `x.address` for where it stands, integer
-// arguments by their name, `device.multiprocessors` and `device.l2_bytes` for the device that the
-// program runs on. Size expressions become postfix code.
+// argument, `x.0` and `x.stride.0` for any dimension, `x.address` for its address, integer
+// arguments by their name, `device.sm_count` and `device.l2_bytes` for the device that the program
+// runs on. Size expressions become postfix code.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Bundle/Bundle.h"
@@ -33,7 +33,7 @@ private:
 
   target::ProgramOp op;
   rt::Program program;
-  std::map<std::string, rt::Slot> sources;   // what each name is
+  std::map<std::string, rt::Slot> sources;   // the source of each name
   std::map<std::string, uint32_t> slots;     // names in use
   llvm::DenseMap<Value, uint32_t> arguments; // numbers of arguments, results, temporaries
   llvm::DenseMap<Value, uint32_t> results, temporaries;
@@ -161,7 +161,7 @@ LogicalResult ProgramWriter::addArgument(target::ArgumentOp argument) {
 
 LogicalResult ProgramWriter::addGuard(target::GuardOp guard) {
   std::optional<rt::Expr> lhs = convert(guard.getLhs()), rhs = convert(guard.getRhs());
-  // A name that became a constant is checked where the dimension is.
+  // A name that became a constant is checked at the dimension.
   if (!lhs || !rhs)
     return success();
   rt::Guard entry;
@@ -235,7 +235,10 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
   }
   if (ArrayAttr maps = launch.getMapsAttr())
     for (auto map : maps.getAsRange<target::TensorMapAttr>())
-      step.maps.push_back({uint32_t(map.getWord()), uint32_t(map.getBytes()), uint32_t(map.getSpan()), uint32_t(map.getSpans()),
+      step.maps.push_back({uint32_t(map.getWord()),
+                           uint32_t(map.getBytes()),
+                           uint32_t(map.getSpan()),
+                           uint32_t(map.getSpans()),
                            {map.getDims().begin(), map.getDims().end()},
                            {map.getBoxes().begin(), map.getBoxes().end()}});
   if (ArrayAttr checks = launch.getChecksAttr())
@@ -284,7 +287,7 @@ FailureOr<rt::Program> ProgramWriter::run() {
   auto fact = [](rt::DeviceFact fact) {
     return rt::Slot{rt::Slot::Device, 0, static_cast<uint32_t>(fact), {}};
   };
-  sources["device.multiprocessors"] = fact(rt::DeviceFact::Multiprocessors);
+  sources["device.sm_count"] = fact(rt::DeviceFact::SmCount);
   sources["device.l2_bytes"] = fact(rt::DeviceFact::L2Bytes);
   for (auto argument : op.getBody().getOps<target::ArgumentOp>())
     if (failed(addArgument(argument)))

@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a bundle says of its functions ----------------===//
+//===- Signature.cpp - Signatures in a bundle's manifest ------------------===//
 #include "tessera/Bundle/Bundle.h"
 
 using namespace mlir;

@@ -16,7 +16,7 @@ std::string stringOf(const Object &object, StringRef key) {
   return object.getString(key).value_or("").str();
 }
 
-/// Infinities and NaN, which JSON cannot write, come as text.
+/// JSON cannot express infinities and NaN; they are strings.
 std::optional<double> realOf(const Object &object) {
   if (std::optional<double> number = object.getNumber("value"))
     return number;
@@ -115,7 +115,7 @@ Resolution resolutionOf(const Object &object) {
   return resolution;
 }
 
-/// The object that a text holds, in `storage`; null when it holds none.
+/// The object in a text, in `storage`; null if there is none.
 const Object *parseObject(const char *json, std::optional<llvm::json::Value> &storage) {
   if (!json)
     return nullptr;

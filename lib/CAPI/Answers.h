@@ -1,7 +1,7 @@
 //===- Answers.h - The JSON values of the C ABI ----------------*- C++ -*-===//
 //
-// What a caller answers about a free name, and what it passes as a constant argument, is JSON text
-// whose forms tessera.h lists (tessera_resolve_fn).
+// A caller's answer about a free name, and a constant argument, are JSON text in the forms that
+// tessera.h lists (tessera_resolve_fn).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CAPI_ANSWERS_H
@@ -12,13 +12,13 @@
 
 namespace tessera::capi {
 
-/// The meaning of an answer; "missing" when the text is null or malformed.
+/// The meaning of an answer; "missing" if the text is null or malformed.
 Resolution parseAnswer(const char *json);
 
-/// The constant that a text describes; nothing when it describes none.
+/// The constant that a text describes; nullopt if it describes none.
 std::optional<Constant> parseConstant(const char *json);
 
-/// Hands the frontend's questions to the caller's function.
+/// Forwards the frontend's name lookups to the caller's function.
 class CallbackResolver : public Resolver {
 public:
   CallbackResolver(tessera_resolve_fn function, void *user) : function(function), user(user) {}

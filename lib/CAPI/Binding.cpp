@@ -1,4 +1,4 @@
-//===- Binding.cpp - A function's arguments from the values of a call -----===//
+//===- Binding.cpp - Binds the values of a call to a function's arguments -===//
 #include "Binding.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -77,7 +77,7 @@ bool Binding::bind(func::FuncOp function) {
   return next == values.size();
 }
 
-/// The graph function's argument for a parameter; -1: none.
+/// The graph function's argument for a parameter; -1 if there is none.
 int Binding::parameterOf(const ArgSpec &spec, size_t position) const {
   for (const ParamInfo &param : info.params)
     if (param.name == spec.name)

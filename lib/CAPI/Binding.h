@@ -1,7 +1,7 @@
-//===- Binding.h - A function's arguments from the values of a call -*- C++ -*-===//
+//===- Binding.h - Binds the values of a call to a function's arguments -*- C++ -*-===//
 //
-// The values of a call come in the order of the request. The frontend says which argument of the
-// function each parameter became; what it made a constant of the specialisation has none.
+// The values of a call are in the order of the request. The frontend records which argument of the
+// function each parameter became; a constant of the specialisation has none.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CAPI_BINDING_H
@@ -15,7 +15,7 @@
 
 namespace tessera::capi {
 
-/// A scalar in the element type that the function has for it.
+/// A scalar in the element type of the function's argument.
 struct ScalarStorage {
   union {
     double fp64;
@@ -31,7 +31,7 @@ public:
           std::span<const tessera_rt_value> values)
       : request(request), info(info), values(values) {}
 
-  /// The function of the module that the request names, its arguments bound; null after an error.
+  /// The requested function of the module, with its arguments bound; null after an error.
   mlir::func::FuncOp bind(mlir::ModuleOp module);
 
   std::vector<reference::HostTensor> arguments;

@@ -11,7 +11,7 @@
 using namespace tessera;
 using namespace tessera::capi;
 
-/// Reads the request, calls `perform`, and always gives a handle.
+/// Reads the request, calls `perform`, and always returns a handle.
 static tessera_status
 answer(const tessera_compile_request *given, tessera_result **out,
        llvm::function_ref<void(const CompileRequest &, tessera_result &)> perform) {
@@ -60,11 +60,23 @@ tessera_status tessera_simulate(const tessera_compile_request *request,
   if (options)
     std::memcpy(&given, options, std::min<uint64_t>(options->struct_bytes, sizeof given));
   return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
-    runSimulation(read, {values, size_t(value_count)}, given, made.compiled, made.stages["simulation"]);
+    runSimulation(read, {values, size_t(value_count)}, given, made.compiled,
+                  made.stages["simulation"]);
   });
 }
 
-/// A result that `perform` fills; where it fails, `error` becomes the one diagnostic.
+tessera_status tessera_functions(const tessera_compile_request *request, tessera_result **result) {
+  return answer(request, result, [](const CompileRequest &read, tessera_result &made) {
+    CompileResult &compiled = made.compiled;
+    std::string &names = made.stages["functions"];
+    for (const std::string &name : findFunctions(read.program.source, compiled.diagnostics))
+      names += name + "\n";
+    if (compiled.diagnostics.errorCount())
+      compiled.outcome = Outcome::Diagnostics;
+  });
+}
+
+/// A result that `perform` fills; if it fails, `error` becomes the only diagnostic.
 static tessera_status answer(tessera_result **out,
                              llvm::function_ref<bool(tessera_result &, std::string &)> perform) {
   auto *result = new tessera_result();

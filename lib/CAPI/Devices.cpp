@@ -1,4 +1,4 @@
-//===- Devices.cpp - What this machine has --------------------------------===//
+//===- Devices.cpp - The devices of this machine --------------------------===//
 #include "tessera-c/tessera.h"
 #include "tessera_rt/device.h"
 #include "tessera_rt/target.h"
@@ -10,7 +10,7 @@
 
 using llvm::StringRef;
 
-/// The processor's name as its maker writes it, or LLVM's name for it.
+/// The processor's brand string, or LLVM's name for it.
 static std::string processorName() {
   if (auto info = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo")) {
     StringRef text = (*info)->getBuffer();
@@ -21,7 +21,7 @@ static std::string processorName() {
   return llvm::sys::getHostCPUName().str();
 }
 
-/// The GPUs that NVIDIA's driver shows; `reason` says why there are none.
+/// The GPUs that NVIDIA's driver reports; `reason` says why there are none.
 static llvm::json::Array gpus(std::string &reason) {
   llvm::json::Array found;
   int32_t count = 0;
@@ -37,7 +37,7 @@ static llvm::json::Array gpus(std::string &reason) {
     found.push_back(llvm::json::Object{{"target", std::string(info.target)},
                                        {"name", std::string(info.name)},
                                        {"device", "cuda:" + std::to_string(i)},
-                                       {"multiprocessors", info.multiprocessors},
+                                       {"sm_count", info.sm_count},
                                        {"memory_bytes", int64_t(info.memory_bytes)},
                                        {"l2_bytes", int64_t(info.l2_bytes)},
                                        {"shared_bytes", int64_t(info.shared_bytes)},
@@ -65,8 +65,7 @@ const char *tessera_devices(void) {
     llvm::json::Object all{{"devices", std::move(devices)}};
     if (!reason.empty())
       all["no_cuda"] = reason;
-    llvm::raw_string_ostream(out) << llvm::formatv("{0:2}\n",
-                                                   llvm::json::Value(std::move(all)));
+    llvm::raw_string_ostream(out) << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(all)));
     return out;
   }();
   return text.c_str();

@@ -1,7 +1,7 @@
-//===- OlderLibc.cpp - Runs with a libc that is older than the build's ----===//
+//===- OlderLibc.cpp - Compatibility with an older libc -------------------===//
 //
-// LLVM and libstdc++ call arc4random where the machine they were built on has it: glibc 2.36. It is the
-// only function that is newer than glibc 2.35, so the library brings its own.
+// LLVM and libstdc++ call arc4random if the build machine has it (glibc 2.36). It is the only
+// function that is newer than glibc 2.35, so the library defines it.
 //
 //===----------------------------------------------------------------------===//
 #include <cstdint>

@@ -1,6 +1,6 @@
 //===- Operations.cpp - The language's operations as data -----------------===//
 //
-// The reference pages, the type stubs and `help(tsr.softmax)` are made from this.
+// The reference pages, the type stubs and `help(tsr.softmax)` are generated from this.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera-c/tessera.h"

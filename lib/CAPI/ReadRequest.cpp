@@ -1,6 +1,7 @@
 //===- ReadRequest.cpp - Requests of the C ABI ----------------------------===//
 //
-// Structs are copied by the size their caller gave, so that fields a caller does not know are zero.
+// Structs are copied with the size that the caller gave, so that fields unknown to the caller are
+// zero.
 //
 //===----------------------------------------------------------------------===//
 #include "ReadRequest.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int32_t maxRank = 64;
 
-/// Element types cross as numbers: the compiler, the runtime and the C ABI have the same.
+/// Element types are passed as numbers: the compiler, the runtime and the C ABI use the same ones.
 struct ElementType {
   DType ours;
   rt::DType runtime;
@@ -53,8 +54,8 @@ std::string text(const char *given) { return given ? given : ""; }
 
 bool readTensor(const tessera_argument &given, ArgSpec &spec, std::string &error) {
   if (given.dtype < 0 || given.dtype >= int32_t(numDTypes)) {
-    error = "argument '" + spec.name + "' has the unknown type number " +
-            std::to_string(given.dtype);
+    error =
+        "argument '" + spec.name + "' has the unknown type number " + std::to_string(given.dtype);
     return false;
   }
   if (given.rank < 0 || given.rank > maxRank || (given.rank && !given.dims)) {
@@ -169,6 +170,7 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
       unknownStages.push_back(name);
   }
   request.code = !given.no_code;
+  program.fromAnnotations = given.from_annotations != 0;
   return true;
 }
 

@@ -10,14 +10,14 @@
 
 namespace tessera::capi {
 
-/// A request in the compiler's terms, with what must live as long as it.
+/// A request in the compiler's types, with the memory that it refers to.
 struct ReadRequest {
   CompileRequest request;
   std::unique_ptr<CallbackResolver> resolver;
-  /// Stages that this compiler does not have.
+  /// Requested stages that do not exist.
   std::vector<std::string> unknownStages;
 
-  /// False when the request is malformed; `error` says how.
+  /// Returns false if the request is malformed; `error` holds the message.
   bool read(const tessera_compile_request *given, std::string &error);
 };
 

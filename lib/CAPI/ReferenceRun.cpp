@@ -19,8 +19,7 @@ template <typename T> void copyAs(const std::vector<int64_t> &from, std::vector<
   }
 }
 
-void storeIntegers(DType dtype, const std::vector<int64_t> &from,
-                   std::vector<std::byte> &to) {
+void storeIntegers(DType dtype, const std::vector<int64_t> &from, std::vector<std::byte> &to) {
   switch (reference::dtypeBytes(dtype)) {
   case 8:
     return copyAs<int64_t>(from, to);

@@ -8,7 +8,7 @@
 
 namespace tessera::capi {
 
-/// Brings the program to Graph IR and evaluates it on the values of a call.
+/// Compiles the program to Graph IR and evaluates it on the values of a call.
 void runReference(const CompileRequest &request, std::span<const tessera_rt_value> values,
                   CompileResult &result, std::vector<Output> &outputs);
 

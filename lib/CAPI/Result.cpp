@@ -1,4 +1,4 @@
-//===- Result.cpp - What a handle of the C ABI holds ----------------------===//
+//===- Result.cpp - The result handle of the C ABI ------------------------===//
 #include "Result.h"
 
 #include "llvm/Support/raw_ostream.h"

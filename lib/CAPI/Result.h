@@ -1,4 +1,4 @@
-//===- Result.h - What a handle of the C ABI holds -------------*- C++ -*-===//
+//===- Result.h - The result handle of the C ABI ----------------*- C++ -*-===//
 #ifndef TESSERA_LIB_CAPI_RESULT_H
 #define TESSERA_LIB_CAPI_RESULT_H
 
@@ -31,13 +31,13 @@ struct tessera_result {
   std::string report;
   std::vector<tessera_diagnostic> diagnostics;
   std::vector<std::vector<tessera_fixit>> fixits; // of each diagnostic
-  std::deque<std::string> strings; // of the diagnostics and of the kernels
+  std::deque<std::string> strings;                // of the diagnostics and of the kernels
   std::vector<tessera_kernel_report> kernels;
   std::deque<std::vector<tessera_kernel_dim>> kernelDims;
-  std::string text[2];             // plain, with colour
+  std::string text[2]; // plain, with colour
   std::vector<tessera::capi::Output> outputs;
 
-  /// Fills what callers ask for from `compiled`.
+  /// Fills the fields that callers can query from `compiled`.
   void finish();
 
 private:

@@ -2,6 +2,7 @@
 #include "SimulateRun.h"
 #include "Binding.h"
 
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Simulator/Print.h"
 
 namespace tessera::capi {
@@ -10,11 +11,11 @@ using namespace mlir;
 
 namespace {
 
-/// What the function should give; nothing for IR below Graph IR, which has no reference.
+/// The expected results; nothing for IR below Graph IR, which has no reference.
 std::vector<reference::Result> evaluateReference(const CompileRequest &request,
                                                  std::span<const tessera_rt_value> values) {
   std::vector<reference::Result> expected;
-  CompileResult apart; // what is wrong with the program the simulation says, too
+  CompileResult apart; // the simulation reports errors of the program, too
   withGraph(request, apart, [&](ModuleOp module) -> LogicalResult {
     Binding binding(request, apart.info, values);
     func::FuncOp function = binding.bind(module);
@@ -78,7 +79,8 @@ void runSimulation(const CompileRequest &request, std::span<const tessera_rt_val
     if (!function)
       return Outcome::BadRequest;
     std::string target = result.report.getString("target").value_or("").str();
-    options.chip = llvm::StringRef(target).split(':').first.str();
+    if (!module->hasAttr(kTargetAttr)) // placed Tile IR that was handed in
+      setTarget(module, llvm::StringRef(target).split(':').first);
     auto report = simulator::simulate(function, binding.arguments, binding.symbols, options);
     if (failed(report))
       return Outcome::Unsupported;

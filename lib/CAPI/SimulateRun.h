@@ -10,7 +10,7 @@
 namespace tessera::capi {
 
 /// Simulates and compares with the reference; findings become diagnostics, `text` and the member
-/// "simulation" of the report the rest.
+/// "simulation" of the report hold the rest.
 void runSimulation(const CompileRequest &request, std::span<const tessera_rt_value> values,
                    const tessera_simulation &options, CompileResult &result, std::string &text);
 

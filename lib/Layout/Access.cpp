@@ -1,4 +1,4 @@
-//===- Access.cpp - What an access to memory costs ------------------------===//
+//===- Access.cpp - The cost of memory accesses ---------------------------===//
 #include "tessera/Layout/Access.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ RegisterOrder tessera::registerOrder(const Layout &layout, gf2::VectorsRef first
   gf2::Subspace elements;
   for (uint64_t number : first) {
     [[maybe_unused]] bool isNew = elements.add(gf2::sum(held, number));
-    assert(isNew && "expected registers of different elements in front");
+    assert(isNew && "expected registers of different elements first");
   }
   for (uint64_t number : gf2::units(held.size())) {
     for (uint64_t front : first)
@@ -101,7 +101,8 @@ GlobalTraffic tessera::globalTraffic(const Layout &layout, const RegisterOrder &
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-static constexpr unsigned bankBits = 5, wavefrontBits = 10, laneBits = 5; // log2, of bits of data
+static constexpr unsigned bankBits = 5, wavefrontBits = 10,
+                          laneBits = 5; // log2 of bits of data, of lanes
 
 unsigned tessera::phaseBits(unsigned vector, unsigned bits) {
   unsigned access = std::countr_zero(bits) + vector;
@@ -110,7 +111,7 @@ unsigned tessera::phaseBits(unsigned vector, unsigned bits) {
 }
 
 unsigned tessera::phaseWavefronts(gf2::VectorsRef lanes, unsigned vector, unsigned bits) {
-  // In bits of data: an element's bits, its neighbours in the access, the lanes.
+  // In bits of data: the bits of an element, the elements of an access, the lanes.
   unsigned element = std::countr_zero(bits), word = 5;
   gf2::Vectors words, banks;
   auto touch = [&](uint64_t address) {

@@ -4,7 +4,7 @@
 using namespace tessera;
 
 std::optional<Layout> tessera::holder(const Layout &from, const Layout &to, DimSet keep) {
-  // The coordinates that are kept are written behind the element: one system for both.
+  // The kept coordinates are appended to the element: one linear system solves for both.
   Layout source = from.broadcastTo(to.in().only(keep));
   const Space &places = source.in();
   uint64_t kept = places.mask(keep);
@@ -23,7 +23,7 @@ std::optional<Layout> tessera::holder(const Layout &from, const Layout &to, DimS
   return Layout(to.in(), places, std::move(columns));
 }
 
-/// A warp's barrier and the latency of shared memory, in units of half a wavefront.
+/// A warp barrier and the latency of shared memory, in units of half a wavefront.
 static constexpr unsigned barrierCost = 16;
 
 std::optional<ConversionPlan> tessera::planConversion(const Layout &source, const Layout &result,

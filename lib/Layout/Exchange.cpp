@@ -1,10 +1,11 @@
 //===- Exchange.cpp - Conversions through shared memory -------------------===//
 //
-// Each side can be plain or, for elements that fill 32-bit registers, ldmatrix or stmatrix. A kind
-// fixes what lies side by side in memory: registers of one's choice for plain accesses; a register
-// and lanes 1, 2 for a matrix (a row is 16 bytes over four lanes); lanes 4, 8, 16 for a transposed
-// one. Where one side is fixed, the other takes what it can of the same vector. Every pair of kinds
-// gives an arrangement by Swizzle.h, or none; the cheapest one by exact counts is the plan.
+// Each side uses plain vector accesses or, for elements that fill 32-bit registers, ldmatrix or
+// stmatrix. The kind determines which elements are contiguous in memory: any registers for plain
+// accesses; a register and lanes 1, 2 for a matrix (four lanes hold a row of 16 bytes); lanes 4, 8,
+// 16 for a transposed one. If one side is fixed, the other uses as much of the same vector as it
+// can. For every pair of kinds, Swizzle.h computes a shared-memory layout or none. The plan is the
+// cheapest by exact counts of wavefronts.
 //
 //===----------------------------------------------------------------------===//
 #include "Passes.h"
@@ -21,14 +22,14 @@ using gf2::VectorsRef;
 using Kind = SharedAccess::Kind;
 
 namespace {
-/// The layout of one side, as places of one block's share: what its accesses are made of. Of a
-/// store, what idle threads hold is zero.
+/// One side of the exchange, with locations mapped to the slice of one CTA. For a store, the
+/// elements of idle threads are zero.
 struct Side {
   Layout layout;
-  Layout block; // the block whose memory a place has
+  Layout block; // location -> the CTA whose memory it accesses
   unsigned bits;
 
-  /// The elements of registers, as far as all are in the same block's memory.
+  /// The elements of registers that access the memory of the same CTA.
   Vectors registers() const {
     Vectors elements;
     for (uint64_t number : gf2::kernel(block.columns(Dim::Register)))
@@ -44,7 +45,7 @@ struct Side {
             gf2::concat({lanes(), warps()})};
   }
 
-  /// `inRegister` are the elements of one register.
+  /// `inRegister` are the elements of one 32-bit register.
   SharedSide matrix(VectorsRef inRegister) const {
     return {gf2::concat({inRegister, lanes().subspan(0, 2)}), gf2::concat({lanes().subspan(2)}),
             gf2::concat({lanes().subspan(2), warps(), gf2::extend(inRegister, registers())})};
@@ -56,8 +57,8 @@ struct Side {
             gf2::concat({rows, warps(), gf2::extend(inRegister, registers())})};
   }
 
-  /// Of `wanted`, in order, vectors that registers hold and that can stand at the beginning of the
-  /// offsets: no thread moves along them.
+  /// The `wanted` vectors, in order, that registers hold and that can have the lowest offsets: no
+  /// thread coordinate moves along them.
   Vectors held(VectorsRef wanted, VectorsRef others, unsigned most) const {
     gf2::Subspace inRegisters(registers());
     Vectors vectors;
@@ -69,10 +70,10 @@ struct Side {
   }
 };
 
-/// Stores and loads in search of an arrangement.
+/// The search for the cheapest shared-memory layout over the kinds of stores and loads.
 class Search {
 public:
-  /// `holds` is the holder of `to` in `from`.
+  /// `holds` maps locations of `to` to locations of `from` (holder).
   Search(const Layout &from, const Layout &holds, unsigned bits)
       : from(from), store(storing(from, bits)), load(loading(from, holds, bits)), bits(bits) {
     gf2::Vectors held = from.columnsOf(~DimSet{Dim::Block}), even;
@@ -80,7 +81,7 @@ public:
       if (gf2::Subspace(held).contains(unit))
         even.push_back(unit);
     share = gf2::extend({}, gf2::concat({even, held}));
-    // A matrix instruction is for whole warps.
+    // ldmatrix and stmatrix need all lanes of a warp.
     wholeWarps = !(from.freeBits() & from.in().mask({Dim::Lane}));
     both = gf2::intersect(store.registers(), load.registers());
     gf2::Subspace shared(both);
@@ -97,7 +98,7 @@ public:
     Vectors common = store.held(both, gf2::concat({ofStore, ofLoad}), widest(bits));
     Vectors wideStore = store.held(gf2::concat({common, store.registers()}), ofStore, widest(bits));
     Vectors wideLoad = load.held(gf2::concat({common, load.registers()}), ofLoad, widest(bits));
-    // The wider the better, as long as that costs no conflicts.
+    // Wider accesses are better unless they cause bank conflicts.
     attempt(Kind::Plain, store.plain(common), Kind::Plain, load.plain(common));
     for (size_t n = wideStore.size(); n > common.size(); --n)
       if (attempt(Kind::Plain, store.plain(VectorsRef(wideStore).subspan(0, n)), Kind::Plain,
@@ -109,7 +110,8 @@ public:
         break;
   }
 
-  /// One side by matrices, the other plain with as much of the same vector as it holds.
+  /// ldmatrix or stmatrix on one side, plain accesses with as much of the same vector as possible
+  /// on the other.
   void matrixPlain(Kind kind, bool isLoad) {
     const Side &mine = isLoad ? load : store, &other = isLoad ? store : load;
     std::optional<SharedSide> side = sideOf(mine, kind, both);
@@ -130,7 +132,7 @@ public:
   void matrixMatrix(Kind storeKind, Kind loadKind) {
     if (!wholeWarps || store.lanes().size() != 5 || load.lanes().size() != 5)
       return;
-    // A transposed side says which elements the other has in a register.
+    // A transposed side determines which elements the other side has in a 32-bit register.
     Vectors wanted = storeKind == Kind::Transposed  ? gf2::concat({store.lanes().subspan(2)})
                      : loadKind == Kind::Transposed ? gf2::concat({load.lanes().subspan(2)})
                                                     : both;
@@ -143,7 +145,7 @@ public:
   std::optional<SharedExchange> best;
 
 private:
-  /// Every block stores all that it holds, in its own memory.
+  /// Every CTA stores its slice in its own memory.
   static Side storing(const Layout &from, unsigned bits) {
     Space blocks = from.in().only({Dim::Block});
     Layout stored = pinned(from);
@@ -155,7 +157,7 @@ private:
     return {Layout(from.in(), from.out(), elements), Layout(from.in(), blocks, own), bits};
   }
 
-  /// An element is loaded where its holder stored it.
+  /// An element is loaded from where its holder stored it.
   static Side loading(const Layout &from, const Layout &holds, unsigned bits) {
     Layout where = holds.sublayout(allDims, ~DimSet{Dim::Block});
     return {where.then(from), holds.sublayout(allDims, {Dim::Block}), bits};
@@ -173,7 +175,8 @@ private:
     return kind == Kind::Matrix ? side.matrix(inRegister) : side.transposed(inRegister);
   }
 
-  /// Whether there is an arrangement, without conflicts.
+  /// Computes the layout for a pair of kinds and keeps the cheapest. Returns whether it is free of
+  /// bank conflicts.
   bool attempt(Kind storeKind, const SharedSide &a, Kind loadKind, const SharedSide &b) {
     std::optional<Layout> memory = swizzle(a, b, from.out(), share, bits);
     if (!memory)
@@ -184,18 +187,18 @@ private:
     std::optional<SharedAccess> loads = access(load, loadKind, b, exchange.memory);
     if (!stores || !loads)
       return false;
-    bool isFree = !stores->hasConflicts(bits) && !loads->hasConflicts(bits);
+    bool isConflictFree = !stores->hasConflicts(bits) && !loads->hasConflicts(bits);
     exchange.store = std::move(*stores);
     exchange.load = std::move(*loads);
     exchange.store.idle = idleThreads();
     if (!best || exchange.cost() < best->cost())
       best = std::move(exchange);
-    return isFree;
+    return isConflictFree;
   }
 
   std::optional<SharedAccess> access(const Side &side, Kind kind, const SharedSide &shape,
                                      const Layout &memory) const {
-    Layout address = beside(side.block, side.layout.then(*memory.leftInverse()));
+    Layout address = combine(side.block, side.layout.then(*memory.leftInverse()));
     uint64_t idle = &side == &store ? idleThreads() : 0;
     if (kind == Kind::Plain) {
       SharedAccess result = plainAccess(address, bits, idle);
@@ -209,8 +212,8 @@ private:
     return matrixAccess(address, kind, bits, word);
   }
 
-  /// Both answers for the same place.
-  static Layout beside(const Layout &block, const Layout &offset) {
+  /// location -> (block, offset), from location -> block and location -> offset.
+  static Layout combine(const Layout &block, const Layout &offset) {
     Space out = offset.out();
     out.setBits(Dim::Block, block.out().bits(Dim::Block));
     Vectors columns;
@@ -223,17 +226,15 @@ private:
   const Layout &from;
   Side store, load;
   unsigned bits;
-  Vectors share; // a basis of what a block holds
+  Vectors share; // a basis of the slice of a CTA
   bool wholeWarps;
-  Vectors both; // held by registers on both sides
+  Vectors both; // elements that registers hold on both sides
 };
 } // namespace
 
-unsigned SharedExchange::cost() const {
-  return store.cost() + load.cost();
-}
+unsigned SharedExchange::cost() const { return store.cost() + load.cost(); }
 
-/// The whole tile at once.
+/// Exchanges the whole tile in one pass.
 static std::optional<SharedExchange> search(const Layout &from, const Layout &holds, unsigned bits,
                                             SharedFeatures features) {
   Search search(from, holds, bits);
@@ -250,8 +251,8 @@ static std::optional<SharedExchange> search(const Layout &from, const Layout &ho
   return std::move(search.best);
 }
 
-/// An access of one part as the access of all of them.
-static void inPasses(SharedAccess &access, const Layout &registers) {
+/// Extends the access of the first pass to all passes.
+static void extendToPasses(SharedAccess &access, const Layout &registers) {
   RegisterOrder &order = access.registers;
   Vectors columns;
   for (uint64_t number : order.order.columns())
@@ -282,12 +283,12 @@ std::optional<SharedExchange> tessera::planExchange(const Layout &from, const La
   if (!parts)
     return std::nullopt;
   holds = holder(parts->from, parts->to, {Dim::Block});
-  assert(holds && "a part has all its elements");
+  assert(holds && "expected a pass to hold all its elements");
   std::optional<SharedExchange> exchange = search(parts->from, *holds, bits, features);
   if (exchange) {
-    inPasses(exchange->store, parts->fromRegisters);
-    inPasses(exchange->load, parts->toRegisters);
-    // Idle threads are told by bits of the whole layout's places.
+    extendToPasses(exchange->store, parts->fromRegisters);
+    extendToPasses(exchange->load, parts->toRegisters);
+    // `idle` refers to locations of the whole layout.
     exchange->store.idle <<= passes;
   }
   return exchange;
@@ -296,18 +297,18 @@ std::optional<SharedExchange> tessera::planExchange(const Layout &from, const La
 std::optional<SharedExchange> tessera::planCopy(const Layout &from, const Layout &to, unsigned bits,
                                                 unsigned vector, SharedFeatures features) {
   features.stmatrix = false;
-  // Registers beyond a piece are as good as more warps: no access has two of them.
+  // Registers beyond a chunk act like more warps: no access combines two of them.
   VectorsRef registers = from.columns(Dim::Register);
   Space in = from.in();
   in.setBits(Dim::Register, vector);
   in.setBits(Dim::Warp, from.in().bits(Dim::Warp) + registers.size() - vector);
-  Layout pieces(in, from.out(),
+  Layout chunks(in, from.out(),
                 gf2::concat({registers.subspan(0, vector), from.columnsOf({Dim::Lane, Dim::Warp}),
                              registers.subspan(vector), from.columnsOf({Dim::Block})}));
-  std::optional<SharedExchange> exchange = planExchange(pieces, to, bits, features);
+  std::optional<SharedExchange> exchange = planExchange(chunks, to, bits, features);
   if (!exchange || exchange->store.kind != Kind::Plain)
     return std::nullopt;
   VectorsRef offsets = exchange->memory.columns(Dim::Offset);
-  bool isWhole = std::equal(registers.begin(), registers.begin() + vector, offsets.begin());
-  return isWhole ? exchange : std::nullopt;
+  bool isContiguous = std::equal(registers.begin(), registers.begin() + vector, offsets.begin());
+  return isContiguous ? exchange : std::nullopt;
 }

@@ -1,4 +1,4 @@
-//===- Families.cpp - The layouts that machines have ----------------------===//
+//===- Families.cpp - The layouts of the hardware -------------------------===//
 #include "tessera/Layout/Families.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Layout tessera::blocked(std::span<const unsigned> shape, const Blocked &how) {
   spread(Dim::Register, how.perThread);
   spread(Dim::Lane, how.lanes);
   spread(Dim::Warp, how.warps);
-  // Blocks are outermost: what one block does not cover, its registers repeat before.
+  // CTAs are outermost: registers first repeat the pattern over the slice of one CTA.
   Space share = tile;
   for (unsigned dim = 0; dim < how.blocks.size(); ++dim) {
     unsigned bits = share.bits(tensorDim(dim)), taken = std::countr_zero(how.blocks[dim]);
@@ -51,12 +51,12 @@ Layout tessera::mmaAccumulator(unsigned m, unsigned n) {
          registers(Dim::D0, m >= 16 ? m / 16 : 1);
 }
 
-/// How many elements stand together in a lane's register.
+/// The number of elements in a 32-bit register.
 static unsigned perRegister(unsigned bits) { return bits < 32 ? 32 / bits : 1; }
 
 Layout tessera::mmaOperandA(unsigned m, unsigned k, unsigned bits) {
   unsigned packed = perRegister(bits);
-  assert(m >= 8 && k >= 4 * packed && "expected at least one register of each lane");
+  assert(m >= 8 && k >= 4 * packed && "expected at least one register per lane");
   return registers(Dim::D1, packed) * lanes(Dim::D1, 4) * lanes(Dim::D0, 8) *
          registers(Dim::D0, m >= 16 ? 2 : 1) * registers(Dim::D1, k / (4 * packed)) *
          registers(Dim::D0, m >= 16 ? m / 16 : 1);
@@ -64,25 +64,25 @@ Layout tessera::mmaOperandA(unsigned m, unsigned k, unsigned bits) {
 
 Layout tessera::mmaOperandB(unsigned k, unsigned n, unsigned bits) {
   unsigned packed = perRegister(bits);
-  assert(n >= 8 && k >= 4 * packed && "expected at least one register of each lane");
+  assert(n >= 8 && k >= 4 * packed && "expected at least one register per lane");
   return registers(Dim::D0, packed) * lanes(Dim::D0, 4) * lanes(Dim::D1, 8) *
          registers(Dim::D0, k / (4 * packed)) * registers(Dim::D1, n / 8);
 }
 
 Layout tessera::voltaAccumulator(unsigned m, unsigned n) {
-  assert(m >= 16 && n >= 16 && "expected the four quad-pairs' tile at least");
+  assert(m >= 16 && n >= 16 && "expected at least the tile of four quad pairs");
   return written("register[d1:1, d0:2, d1:4] lane[d0:1, d1:2, d0:8, d1:8, d0:4] -> d0:16 d1:16") *
          registers(Dim::D1, n / 16) * registers(Dim::D0, m / 16);
 }
 
 Layout tessera::voltaOperandA(unsigned m, unsigned k) {
-  assert(m >= 16 && k >= 4 && "expected the four quad-pairs' tile at least");
+  assert(m >= 16 && k >= 4 && "expected at least the tile of four quad pairs");
   return written("register[d1:1, d1:2] lane[d0:1, d0:2, d0:8, 0, d0:4] -> d0:16 d1:4") *
          registers(Dim::D1, k / 4) * registers(Dim::D0, m / 16);
 }
 
 Layout tessera::voltaOperandB(unsigned k, unsigned n) {
-  assert(k >= 4 && n >= 16 && "expected the four quad-pairs' tile at least");
+  assert(k >= 4 && n >= 16 && "expected at least the tile of four quad pairs");
   return written("register[d0:1, d0:2] lane[d1:1, d1:2, 0, d1:8, d1:4] -> d0:4 d1:16") *
          registers(Dim::D0, k / 4) * registers(Dim::D1, n / 16);
 }
@@ -115,7 +115,7 @@ Layout tessera::swizzledShared(unsigned rows, unsigned columns, unsigned bits, u
   Layout box = Layout::strided(Dim::Offset, Dim::D1, perRow) *
                Layout::strided(Dim::Offset, Dim::D0, rows) *
                Layout::strided(Dim::Offset, Dim::D1, columns / perRow);
-  // The address with its chunk's number swizzled back is the place in the box.
+  // Undoing the XOR of the chunk's number gives the offset in the unswizzled box.
   gf2::Vectors unswizzle;
   for (unsigned bit = 0; bit < box.in().bits(); ++bit) {
     uint64_t address = uint64_t(1) << (bit + byte),
@@ -125,7 +125,8 @@ Layout tessera::swizzledShared(unsigned rows, unsigned columns, unsigned bits, u
   return Layout(box.in(), box.in(), std::move(unswizzle)).then(box);
 }
 
-Layout tessera::boxedShared(std::span<const unsigned> shape, unsigned inner, unsigned bits, unsigned span) {
+Layout tessera::boxedShared(std::span<const unsigned> shape, unsigned inner, unsigned bits,
+                            unsigned span) {
   std::vector<unsigned> rows, order;
   unsigned count = 1;
   for (unsigned i = 0; i < shape.size(); ++i) {
@@ -136,7 +137,9 @@ Layout tessera::boxedShared(std::span<const unsigned> shape, unsigned inner, uns
     count *= shape[i];
   }
   rows.push_back(shape[inner]);
-  return swizzledShared(count, shape[inner], bits, span).reshape(Space::tensor(rows)).transpose(order);
+  return swizzledShared(count, shape[inner], bits, span)
+      .reshape(Space::tensor(rows))
+      .transpose(order);
 }
 
 std::optional<unsigned> tessera::swizzleSpan(const Layout &memory, unsigned bits) {

@@ -1,7 +1,7 @@
-//===- GF2.cpp - Vectors of bits ------------------------------------------===//
+//===- GF2.cpp - Linear algebra over GF(2) --------------------------------===//
 //
-// Rows are ordered by their leading bits, highest first, so one walk over them clears every leading
-// bit of a vector; what remains is the same for all vectors of a coset.
+// Rows are ordered by their leading bits, highest first. One iteration over them clears every
+// leading bit of a vector; the remainder is the same for all vectors of a coset.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/GF2.h"
@@ -14,7 +14,7 @@ namespace tessera::gf2 {
 uint64_t sum(VectorsRef columns, uint64_t x) {
   uint64_t total = 0;
   for (; x; x &= x - 1) {
-    assert(unsigned(std::countr_zero(x)) < columns.size() && "expected a bit for each column");
+    assert(unsigned(std::countr_zero(x)) < columns.size() && "expected a column for each bit");
     total ^= columns[std::countr_zero(x)];
   }
   return total;
@@ -31,7 +31,7 @@ Subspace::Row Subspace::reduceRow(uint64_t v) const {
 }
 
 bool Subspace::add(uint64_t v) {
-  assert(added < 64 && "a combination is a word");
+  assert(added < 64 && "expected at most 64 vectors");
   Row row = reduceRow(v);
   row.combination |= uint64_t(1) << added++;
   if (!row.vector)
@@ -84,7 +84,7 @@ Vectors extend(VectorsRef vectors, VectorsRef candidates) {
 }
 
 Vectors intersect(VectorsRef a, VectorsRef b) {
-  // A sum of vectors of a and of b that is zero is the same vector written twice.
+  // If a sum of vectors of a and of vectors of b is zero, both parts are the same vector.
   Vectors left = extend({}, a), right = extend({}, b), shared;
   for (uint64_t both : kernel(concat({left, right})))
     shared.push_back(sum(left, both & ((uint64_t(1) << left.size()) - 1)));

@@ -1,7 +1,7 @@
 //===- Layout.cpp - The algebra of layouts --------------------------------===//
 //
-// A layout is a list of columns. Everything here is bookkeeping of which bits belong to which
-// dimension; the mathematics is in GF2.cpp.
+// A layout is a list of columns. This file tracks which bits belong to which dimension; the linear
+// algebra is in GF2.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/Layout.h"
@@ -39,7 +39,7 @@ unsigned Space::bits() const {
   unsigned sum = 0;
   for (unsigned b : log2)
     sum += b;
-  assert(sum < 64 && "a packed point is a word");
+  assert(sum < 64 && "expected a packed point to fit into a word");
   return sum;
 }
 
@@ -95,7 +95,7 @@ uint64_t Space::carry(uint64_t packed, const Space &to, const Space &above,
   return result;
 }
 
-/// Dimension by dimension, the sum of bits.
+/// Adds the bits of each dimension.
 static Space operator+(const Space &a, const Space &b) {
   Space sum;
   for (unsigned i = 0; i < numDims; ++i)
@@ -109,7 +109,7 @@ static Space operator+(const Space &a, const Space &b) {
 
 Layout::Layout(Space in, Space out, gf2::Vectors columns)
     : inSpace(in), outSpace(out), matrix(std::move(columns)) {
-  assert(matrix.size() == in.bits() && "expected a column for each bit of a place");
+  assert(matrix.size() == in.bits() && "expected a column for each bit of a location");
   assert(std::all_of(matrix.begin(), matrix.end(), [&](uint64_t c) { return c < out.size(); }) &&
          "expected columns inside the tile");
 }
@@ -152,7 +152,7 @@ Layout Layout::then(const Layout &next) const {
   gf2::Vectors columns;
   for (uint64_t column : matrix) {
     assert(next.in().carry(outSpace.carry(column, next.in()), outSpace) == column &&
-           "expected a second layout that takes what the first gives");
+           "expected outputs that are inputs of the second layout");
     columns.push_back(next(outSpace.carry(column, next.in())));
   }
   return Layout(inSpace, next.out(), std::move(columns));
@@ -212,7 +212,7 @@ std::optional<Layout> Layout::rightInverse() const {
 std::optional<Layout> Layout::leftInverse() const {
   if (!isInjective())
     return std::nullopt;
-  // The columns and some units span the whole tile; the places of the units are put to zero.
+  // The columns and some unit vectors span the whole tile; the unit vectors map to zero.
   gf2::Subspace tile(matrix);
   tile.add(gf2::units(outSpace.bits()));
   gf2::Vectors columns;
@@ -222,7 +222,7 @@ std::optional<Layout> Layout::leftInverse() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Parts
+// Sublayouts and replication
 //===----------------------------------------------------------------------===//
 
 Layout Layout::sublayout(DimSet ins, DimSet outs) const {
@@ -263,7 +263,7 @@ Layout Layout::broadcastTo(const Space &space) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Other shapes
+// Shape changes
 //===----------------------------------------------------------------------===//
 
 Layout Layout::reshape(Space shape) const {
@@ -291,7 +291,7 @@ Layout Layout::transpose(std::span<const unsigned> order) const {
   });
 }
 
-/// A renaming that moves the dimensions from `first` on by `by`.
+/// A renaming that shifts the dimensions from `first` on by `by`.
 static std::function<Dim(Dim)> moveFrom(unsigned first, int by) {
   return
       [=](Dim dim) { return dim <= tensorDim(first) && dim >= Dim::D7 ? Dim(int(dim) - by) : dim; };

@@ -1,8 +1,8 @@
-//===- LayoutText.cpp - Layouts as text -----------------------------------===//
+//===- LayoutText.cpp - The text form of layouts --------------------------===//
 //
-// The written form of a layout, `register[d1:1, d0:8+d1:2] lane[d1:4, 0] -> d0:16 d1:8`: for each
-// input dimension the list of its bases, each a sum of coordinates or 0, then the sizes. And its
-// picture, the table of who holds what.
+// Prints and parses `register[d1:1, d0:8+d1:2] lane[d1:4, 0] -> d0:16 d1:8`: for each input
+// dimension the list of its bases, each a sum of coordinates or 0, then the sizes. Also prints the
+// picture of a layout, a table of the location of each element.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/Layout.h"
@@ -20,7 +20,7 @@ std::string_view tessera::dimName(Dim dim) {
   return names[unsigned(dim)];
 }
 
-/// Output dimensions are written from the last of `Dim` to the first: d0, d1, ….
+/// Output dimensions are printed from the last of `Dim` to the first: d0, d1, ….
 static std::string coordinates(const Point &point, const char *separator) {
   std::string text;
   for (unsigned i = numDims; i-- > 0;)
@@ -173,7 +173,7 @@ std::string Layout::picture() const {
   for (uint64_t element = 0; element < outSpace.size(); ++element) {
     Point place = inSpace.unpack((*holder)(element));
     std::string cell;
-    // The outermost first: block, warp, lane, register, each by its first letter.
+    // Outermost first: block, warp, lane, register, each by its first letter.
     for (Dim dim : {Dim::Offset, Dim::Round, Dim::Block, Dim::Warp, Dim::Lane, Dim::Register}) {
       if (!inSpace.bits(dim))
         continue;

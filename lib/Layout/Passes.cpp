@@ -1,4 +1,4 @@
-//===- Passes.cpp - A tile in several passes through a small memory -------===//
+//===- Passes.cpp - Exchanges in several passes ---------------------------===//
 #include "Passes.h"
 
 #include <tuple>
@@ -7,7 +7,8 @@ using namespace tessera;
 using gf2::Vectors;
 
 namespace {
-/// The parts that the vectors `steps` lead to and from; `fixed` vectors stay in their part.
+/// Splits registers into passes: the vectors `steps` lead from one pass to another, `fixed` vectors
+/// stay within a pass.
 class Splitter {
 public:
   Splitter(Vectors steps, gf2::VectorsRef fixed) : steps(std::move(steps)) {
@@ -15,7 +16,8 @@ public:
     space.add(fixed);
   }
 
-  /// A layout whose registers hold the steps, and the order of its registers.
+  /// The layout of the first pass of a layout whose registers hold the steps, and the map from
+  /// (register of the pass, pass) to its registers.
   std::pair<Layout, Layout> split(const Layout &layout, gf2::VectorsRef elements) {
     gf2::Subspace held(elements);
     Vectors leading, staying;
@@ -47,7 +49,7 @@ private:
 
 std::optional<Passes> tessera::splitPasses(const Layout &from, const Layout &to,
                                            const Layout &holds, unsigned passes) {
-  // Elements as the share of one block.
+  // Elements of the slice of one CTA.
   Layout loaded = holds.sublayout(allDims, ~DimSet{Dim::Block}).then(from);
   gf2::VectorsRef stores = from.columns(Dim::Register), loads = loaded.columns(Dim::Register);
   Vectors threads =
@@ -55,7 +57,7 @@ std::optional<Passes> tessera::splitPasses(const Layout &from, const Layout &to,
   Vectors steps = gf2::extend(threads, gf2::intersect(stores, loads));
   if (steps.size() < passes)
     return std::nullopt;
-  steps.erase(steps.begin(), steps.end() - passes); // the first are best for wide accesses
+  steps.erase(steps.begin(), steps.end() - passes); // the first ones allow wide accesses
   Splitter splitter(steps, gf2::concat({threads, stores, loads}));
   Passes result;
   std::tie(result.from, result.fromRegisters) = splitter.split(from, stores);

@@ -1,9 +1,9 @@
-//===- Passes.h - A tile in several passes through a small memory -*- C++ -*-===//
+//===- Passes.h - Exchanges in several passes ------------------*- C++ -*-===//
 //
-// A tile that is larger than the shared memory at hand is exchanged part by part. The parts are
-// cosets of a subspace of the tile: in each pass every thread stores and loads some of its
-// registers. For that, registers of both layouts must move along the same vectors from part to
-// part, and no thread's coordinate may.
+// A tile that is larger than the available shared memory is exchanged in several passes. The
+// elements of a pass are a coset of a subspace of the tile; in each pass every thread stores and
+// loads some of its registers. This requires vectors along which registers of both layouts move
+// from pass to pass and no thread coordinate does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_LAYOUT_PASSES_H
@@ -14,12 +14,12 @@
 namespace tessera {
 
 struct Passes {
-  Layout from, to;                   // of the first part
-  Layout fromRegisters, toRegisters; // (register of the part, round: the pass) -> register
+  Layout from, to;                   // of the first pass
+  Layout fromRegisters, toRegisters; // (register of the pass, round: the pass) -> register
 };
 
-/// In 2^passes parts, if there are such registers. `holds` is the holder of `to` in `from`, with
-/// blocks kept.
+/// Splits the exchange into 2^passes passes, if there are such registers. `holds` maps locations of
+/// `to` to locations of `from` in the same CTA (holder).
 std::optional<Passes> splitPasses(const Layout &from, const Layout &to, const Layout &holds,
                                   unsigned passes);
 

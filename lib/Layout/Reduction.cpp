@@ -1,4 +1,4 @@
-//===- Reduction.cpp - Who must be added to whom --------------------------===//
+//===- Reduction.cpp - Butterfly reductions -------------------------------===//
 #include "tessera/Layout/Reduction.h"
 
 using namespace tessera;
@@ -8,7 +8,7 @@ ReductionPlan tessera::planReduction(const Layout &layout, std::span<const unsig
   plan.result = layout;
   for (size_t i = dims.size(); i-- > 0;)
     plan.result = plan.result.withoutDim(dims[i]);
-  // Places are packed with registers first, so a scope is a number of first columns.
+  // Locations are packed with registers first, so a scope is a prefix of the columns.
   const Space &places = layout.in();
   plan.copies = gf2::kernel(layout.columns());
   gf2::Vectors known = plan.copies;
@@ -26,8 +26,8 @@ ReductionPlan tessera::planReduction(const Layout &layout, std::span<const unsig
 }
 
 Layout ReductionPlan::partial(unsigned last) const {
-  // A place is a sum of steps and of places that no step leads to; its steps of warps and blocks
-  // number it.
+  // A location is a sum of steps and of locations that no step reaches; its steps of warps and
+  // blocks are its number.
   gf2::Vectors apart = gf2::concat({copies, registers, lanes});
   gf2::Vectors steps = gf2::concat({apart, warps, blocks});
   unsigned bits = warps.size() + blocks.size();
@@ -37,8 +37,8 @@ Layout ReductionPlan::partial(unsigned last) const {
   out.setBits(tensorDim(last), bits);
   gf2::Vectors columns;
   for (unsigned i = 0; i < result.in().bits(); ++i) {
-    uint64_t number = *places.express(uint64_t(1) << i) >> apart.size() &
-                      ((uint64_t(1) << bits) - 1);
+    uint64_t number =
+        *places.express(uint64_t(1) << i) >> apart.size() & ((uint64_t(1) << bits) - 1);
     columns.push_back(result.out().carry(result.columns()[i], out) |
                       number << out.shift(tensorDim(last)));
   }

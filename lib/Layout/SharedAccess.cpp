@@ -13,7 +13,7 @@ bool SharedAccess::hasConflicts(unsigned bits) const {
   return wavefronts > accesses * phases;
 }
 
-/// Addresses by the number of an access's element.
+/// Addresses indexed by the position of an element in the sequence of accesses.
 static Layout inAccessOrder(const Layout &address, const RegisterOrder &registers) {
   Vectors columns;
   for (uint64_t number : registers.order.columns())
@@ -22,8 +22,8 @@ static Layout inAccessOrder(const Layout &address, const RegisterOrder &register
                 gf2::concat({columns, address.columnsOf(~DimSet{Dim::Register})}));
 }
 
-/// Whether a place's block is its own.
-static bool inOwnBlock(const Layout &address) {
+/// Whether every location accesses the memory of its own CTA.
+static bool accessesOwnBlock(const Layout &address) {
   Layout block = address.sublayout(allDims, {Dim::Block});
   for (unsigned i = 0; i < block.in().bits(); ++i)
     if (block.columns()[i] != block.in().carry(uint64_t(1) << i, block.out()))
@@ -37,10 +37,9 @@ SharedAccess tessera::plainAccess(const Layout &address, unsigned bits, uint64_t
   result.address = inAccessOrder(address, result.registers);
   result.idle = idle;
   result.accesses = 1u << (result.registers.distinct - result.registers.vector);
-  result.wavefronts =
-      result.accesses * wavefronts(address.sublayout(allDims, {Dim::Offset}),
-                                   result.registers.vector, bits,
-                                   idle >> address.in().shift(Dim::Lane));
+  result.wavefronts = result.accesses * wavefronts(address.sublayout(allDims, {Dim::Offset}),
+                                                   result.registers.vector, bits,
+                                                   idle >> address.in().shift(Dim::Lane));
   return result;
 }
 
@@ -48,7 +47,7 @@ std::optional<SharedAccess> tessera::matrixAccess(const Layout &address, Kind ki
                                                   VectorsRef word) {
   bool transposed = kind == Kind::Transposed;
   unsigned e = inRegister(bits);
-  if (!inOwnBlock(address)) // other blocks' memory has no matrices
+  if (!accessesOwnBlock(address)) // ldmatrix and stmatrix cannot access other CTAs
     return std::nullopt;
   SharedAccess result;
   result.kind = kind;
@@ -56,7 +55,7 @@ std::optional<SharedAccess> tessera::matrixAccess(const Layout &address, Kind ki
   result.registers =
       registerOrder(address.sublayout(allDims, {Dim::Offset}), word, transposed ? 0 : inRow);
   result.address = inAccessOrder(address, result.registers);
-  // Of the places, those of a row have its offsets 1, 2, 4, …; all others begin rows.
+  // The locations of a row have the offsets 1, 2, 4, …; all others are at the start of a row.
   Layout offsets = result.address.sublayout(allDims, {Dim::Offset});
   VectorsRef registers = offsets.columns(Dim::Register), lanes = offsets.columns(Dim::Lane);
   Vectors pairs = gf2::concat({registers.subspan(0, e), lanes.subspan(0, 2)});
@@ -64,11 +63,11 @@ std::optional<SharedAccess> tessera::matrixAccess(const Layout &address, Kind ki
   const Vectors &row = transposed ? high : pairs, &rows = transposed ? pairs : high;
   Vectors rest = gf2::concat({registers.subspan(e, result.registers.distinct - e), rows,
                               offsets.columnsOf({Dim::Warp, Dim::Block})});
-  auto begins = [&](uint64_t offset) { return !(offset & inRow); };
-  if (row != gf2::units(widest(bits)) || !std::all_of(rest.begin(), rest.end(), begins))
+  auto startsRow = [&](uint64_t offset) { return !(offset & inRow); };
+  if (row != gf2::units(widest(bits)) || !std::all_of(rest.begin(), rest.end(), startsRow))
     return std::nullopt;
 
-  // The address of a lane: rows by its low bits, matrices by its high ones.
+  // The address that a lane provides: its low bits select the row, its high bits the matrix.
   unsigned matrices = std::min(2u, result.registers.distinct - e);
   VectorsRef ofRegisters = result.address.columns(Dim::Register),
              ofLanes = result.address.columns(Dim::Lane);
@@ -87,11 +86,11 @@ std::optional<SharedAccess> tessera::matrixAccess(const Layout &address, Kind ki
 }
 
 //===----------------------------------------------------------------------===//
-// The access that an arrangement allows
+// Accesses to a given shared-memory layout
 //===----------------------------------------------------------------------===//
 
-/// The registers of a 32-bit register, one list for each way to choose them. Those of a row are
-/// given by its first offsets; those of a column are any.
+/// The registers whose elements share a 32-bit register, one list for each possible choice. For
+/// plain matrices they have the first offsets of a row; for transposed ones any register will do.
 static std::vector<Vectors> wordsOf(const Layout &offsets, Kind kind, unsigned bits) {
   VectorsRef held = offsets.columns(Dim::Register);
   std::vector<Vectors> words;
@@ -117,7 +116,8 @@ static std::vector<Vectors> wordsOf(const Layout &offsets, Kind kind, unsigned b
   return {word};
 }
 
-static SharedAccess cheapest(const Layout &address, unsigned bits, uint64_t idle, bool matrices) {
+static SharedAccess cheapestAccess(const Layout &address, unsigned bits, uint64_t idle,
+                                   bool matrices) {
   SharedAccess best = plainAccess(address, bits, idle);
   bool wholeWarps = address.in().bits(Dim::Lane) == 5 && !(idle & address.in().mask({Dim::Lane}));
   if (!matrices || !wholeWarps || bits > 32)
@@ -175,22 +175,24 @@ std::optional<OwnRegisters> tessera::ownRegisters(const Layout &parts, const Lay
     return std::nullopt;
   Layout held = part->layout.withoutDim(last);
   VectorsRef registers = held.columns(Dim::Register);
-  auto areSame = [&](Dim dim) {
+  auto haveSameColumns = [&](Dim dim) {
     VectorsRef a = held.columns(dim), b = wanted.columns(dim);
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   };
-  if (held.out() != wanted.out() || !held.isInjective() || !areSame(Dim::Lane) || !areSame(Dim::Warp))
+  if (held.out() != wanted.out() || !held.isInjective() || !haveSameColumns(Dim::Lane) ||
+      !haveSameColumns(Dim::Warp))
     return std::nullopt;
   OwnRegisters own;
-  for (auto [dim, bits] : {std::pair(Dim::Register, &own.registers), std::pair(Dim::Block, &own.blocks)})
+  for (auto [dim, bits] :
+       {std::pair(Dim::Register, &own.registers), std::pair(Dim::Block, &own.blocks)})
     for (uint64_t column : wanted.columns(dim)) {
       auto found = std::find(registers.begin(), registers.end(), column);
       if (found == registers.end())
         return std::nullopt;
       bits->push_back(found - registers.begin());
     }
-  bool isAll = own.registers.size() + own.blocks.size() == registers.size();
-  return isAll && wanted.isInjective() ? std::optional(std::move(own)) : std::nullopt;
+  bool isComplete = own.registers.size() + own.blocks.size() == registers.size();
+  return isComplete && wanted.isInjective() ? std::optional(std::move(own)) : std::nullopt;
 }
 
 Layout tessera::offsetsOf(const Layout &memory) {
@@ -201,11 +203,11 @@ Layout tessera::offsetsOf(const Layout &memory) {
 
 SharedAccess tessera::planLoad(const Layout &memory, const Layout &layout, unsigned bits,
                                SharedFeatures features) {
-  return cheapest(layout.then(offsetsOf(memory)), bits, 0, features.ldmatrix);
+  return cheapestAccess(layout.then(offsetsOf(memory)), bits, 0, features.ldmatrix);
 }
 
 SharedAccess tessera::planStore(const Layout &memory, const Layout &layout, unsigned bits,
                                 SharedFeatures features) {
   uint64_t idle = layout.freeBits() & layout.in().mask({Dim::Lane, Dim::Warp});
-  return cheapest(pinned(layout).then(offsetsOf(memory)), bits, idle, features.stmatrix);
+  return cheapestAccess(pinned(layout).then(offsetsOf(memory)), bits, idle, features.stmatrix);
 }

@@ -1,8 +1,7 @@
-//===- SharedAccess.h - Accesses of one kind -------------------*- C++ -*-===//
+//===- SharedAccess.h - Accesses to shared memory --------------*- C++ -*-===//
 //
-// The instructions by which threads reach given addresses of shared memory: (register, lane, warp,
-// block) -> (block, offset). The way of an element to its address decides what one instruction can
-// take along.
+// Selects instructions for accesses to given addresses of shared memory, (register, lane, warp,
+// block) -> (block, offset): vector accesses, ldmatrix or stmatrix.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_LAYOUT_SHAREDACCESS_H
@@ -14,16 +13,17 @@
 
 namespace tessera {
 
-/// Accesses are of at most 16 bytes.
+/// log2 of the elements in the widest access, 16 bytes.
 inline unsigned widest(unsigned bits) { return std::countr_zero(128 / bits); }
-/// Elements in a 32-bit register of a matrix.
+/// log2 of the elements in a 32-bit register.
 inline unsigned inRegister(unsigned bits) { return std::countr_zero(32 / bits); }
 
-/// As wide as the addresses allow. `idle` are bits of places (SharedAccess::idle).
+/// Vector accesses, as wide as the addresses allow. `idle` are bits of locations
+/// (SharedAccess::idle).
 SharedAccess plainAccess(const Layout &address, unsigned bits, uint64_t idle);
 
-/// By matrices, if the addresses are such. `word` are the registers (sums of numbers) whose
-/// elements are one 32-bit register.
+/// ldmatrix or stmatrix, if the addresses allow it. `word` are the registers (XORs of register
+/// numbers) whose elements form one 32-bit register.
 std::optional<SharedAccess> matrixAccess(const Layout &address, SharedAccess::Kind kind,
                                          unsigned bits, gf2::VectorsRef word);
 

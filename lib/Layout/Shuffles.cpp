@@ -1,19 +1,20 @@
 //===- Shuffles.cpp - Conversions within a warp ---------------------------===//
 //
-// Let H be the linear map from places of the result to places of the source (Conversion.h). A lane
-// receives one word in each round, so there are at least as many rounds as words of the result. If
-// in round k lane l received its word k, two lanes could want different words of the same lane. So
-// the words are taken in an order of the lane's own: in round k lane l takes word k ^ T l, with T
-// linear. It comes from lane  F k ^ P l  and is its word  R k ^ Q l,  where P l and Q l are the
-// parts of H(T l, l). A source can serve all its readers with one word if its word depends on the
-// source lane alone: P l = 0 must imply Q l = 0. Then the word is  R k ^ S (lane ^ F k)  with S P =
-// Q.
+// A warp shuffle lets every lane send one 32-bit word and receive the word of one other lane. Let H
+// be the linear map from locations of the result to locations of the source (Conversion.h). A lane
+// receives one word per round, so there are at least as many rounds as words of the result. If
+// every lane received its word k in round k, two lanes could need different words of the same
+// source lane in the same round. Each lane therefore has its own order: in round k, lane l receives
+// word k ^ T l, with T linear. That word comes from lane  F k ^ P l  and is its word  R k ^ Q l,
+// where P l and Q l are the lane and word parts of H(T l, l). A source lane can serve all its
+// readers with one word if the word depends on the source lane alone: P l = 0 must imply Q l = 0.
+// The word is then R k ^ S (lane ^ F k)  with S P = Q.
 //
-// T is chosen column by column: adding words (and places that hold the same element) to a lane bit
-// moves its source lane in a subspace U, and a choice that keeps the columns of P independent
+// T is chosen column by column. Adding words (and locations that hold the same element) to a lane
+// bit moves its source lane within a subspace U. A choice that keeps the columns of P independent
 // exists at every step if and only if U and the lane bits together reach enough lanes. They do,
-// unless the source's threads hold more than the result's; then the result is widened by words that
-// are dropped.
+// unless the threads of the source hold more than those of the result; then the result is extended
+// by words that are dropped.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/Conversion.h"
@@ -24,7 +25,7 @@
 using namespace tessera;
 using gf2::Vectors;
 
-/// The layout with its registers in the given order, copies left out.
+/// The layout with its registers in the given order and without replicas.
 static Layout inOrder(const Layout &layout, const RegisterOrder &order) {
   Space in = layout.in();
   in.setBits(Dim::Register, order.distinct);
@@ -34,7 +35,7 @@ static Layout inOrder(const Layout &layout, const RegisterOrder &order) {
   return Layout(in, layout.out(), gf2::concat({columns, layout.columnsOf(~DimSet{Dim::Register})}));
 }
 
-/// The registers whose sums are the given elements.
+/// The registers (XORs of register numbers) that hold the given elements.
 static Vectors registersOf(const Layout &layout, gf2::VectorsRef elements) {
   gf2::Subspace held(layout.columns(Dim::Register));
   Vectors numbers;
@@ -44,12 +45,13 @@ static Vectors registersOf(const Layout &layout, gf2::VectorsRef elements) {
 }
 
 namespace {
-/// H for words of the elements `packed`.
+/// H for words that consist of the elements `packed`.
 struct Words {
   RegisterOrder source, result;
   Layout from, to, holds; // with registers in order
 
-  /// Whether words stay whole: nothing but a register's first bits moves within a word.
+  /// Nothing if the conversion would split words: only the first bits of a register number may move
+  /// within a word.
   static std::optional<Words> make(const Layout &from, const Layout &to, gf2::VectorsRef packed) {
     Words words;
     uint64_t inWord = (uint64_t(1) << packed.size()) - 1;
@@ -60,8 +62,8 @@ struct Words {
         holder(words.from, inOrder(to, words.result), {Dim::Warp, Dim::Block});
     if (!holds)
       return std::nullopt;
-    // A register of the result whose element stands elsewhere in its word is exchanged for one that
-    // does not.
+    // A register of the result whose element has another position in its word is replaced by one
+    // with the same position.
     Vectors numbers(words.result.order.columns().begin(), words.result.order.columns().end());
     for (unsigned i = packed.size(); i < words.result.distinct; ++i)
       numbers[i] ^= words.result.order(holds->columns()[i] & inWord);
@@ -82,7 +84,7 @@ public:
       : in(words.from.in()), packed(packed), holds(words.holds) {
     for (uint64_t column : holds.columns(Dim::Register).subspan(packed))
       moves.push_back(column);
-    // Other places of the same element: they move the source lane, and take no word.
+    // Replicas of an element change the source lane without changing the word.
     Vectors kept;
     uint64_t threads = in.mask({Dim::Warp, Dim::Block}), inWord = (uint64_t(1) << packed) - 1;
     for (uint64_t place : gf2::units(in.bits()))
@@ -103,7 +105,7 @@ public:
     Space from{{Dim::Register, in.size(Dim::Register) >> packed}};
     Space places = holds.in().only(threadDims);
     places.setBits(Dim::Round, rounds);
-    Vectors send, lane, keep; // places are lane, warp, block, round
+    Vectors send, lane, keep; // locations are (lane, warp, block, round)
     for (unsigned bit = 0; bit < holds.in().bits(Dim::Lane); ++bit) {
       send.push_back(wordOfLane(uint64_t(1) << bit));
       lane.push_back(laneOf(totals[bit]));
@@ -130,7 +132,7 @@ private:
   }
   uint64_t wordOf(uint64_t place) const { return (place & (in.size(Dim::Register) - 1)) >> packed; }
 
-  /// S: the word that a lane offers in round 0.
+  /// S: the word that a lane sends in round 0.
   uint64_t wordOfLane(uint64_t lane) const {
     gf2::Subspace space;
     Vectors words;
@@ -168,20 +170,20 @@ private:
       return selection & ((uint64_t(1) << moves.size()) - 1);
     };
 
-    // Best is the lane itself.
+    // Prefer the lane itself: a move instead of a shuffle.
     uint64_t own = uint64_t(1) << bit;
     std::optional<uint64_t> there = gf2::Subspace(lanesOf(steps)).express(laneOf(start) ^ own);
     if (there && bit < in.bits(Dim::Lane) && !reached.contains(own))
       return settle(start ^ gf2::sum(steps, *there), wordsOf(*there), true);
 
-    // A lane that wants the same as others: their source serves it too.
+    // If other lanes receive the same word, their source lane serves this one, too.
     gf2::Subspace known(gf2::concat({steps, chosen}));
     if (std::optional<uint64_t> how = known.express(start)) {
       uint64_t selection = *how & ((uint64_t(1) << steps.size()) - 1);
       return settle(start ^ gf2::sum(steps, selection), wordsOf(selection), false);
     }
 
-    // Any lane that is not yet reached.
+    // Otherwise, any source lane that is not yet used.
     if (!reached.contains(laneOf(start)))
       return settle(start, 0, true);
     for (size_t i = 0; i < steps.size(); ++i)
@@ -192,16 +194,16 @@ private:
         moves.push_back(uint64_t(1) << (in.shift(Dim::Lane) + lane));
         return settle(start ^ moves.back(), uint64_t(1) << (moves.size() - 1), true);
       }
-    assert(false && "as many lane bits are reached as there were before this one");
+    assert(false && "expected an unused source lane for every lane bit");
   }
 
   Space in;
   unsigned packed;
   Layout holds;
-  Vectors moves; // H of the words of the result, and of those that are dropped
+  Vectors moves; // H of the words of the result, and of dropped words
   Vectors copies;
   Vectors totals, taken; // by lane bit: H(T l, l), T l
-  Vectors chosen;        // the totals whose lanes are independent
+  Vectors chosen;        // the totals with independent source lanes
 };
 } // namespace
 
@@ -212,7 +214,7 @@ std::optional<ShuffleSchedule> tessera::planShuffles(const Layout &from, const L
   std::optional<Words> words = Words::make(source, result, {});
   if (!words)
     return std::nullopt;
-  // Elements that are registers on both sides travel together, up to 32 bits.
+  // Elements that are in registers on both sides are packed into words of up to 32 bits.
   Vectors packed,
       both = gf2::intersect(source.columns(Dim::Register), result.columns(Dim::Register));
   gf2::Subspace shared(both);
@@ -248,10 +250,10 @@ bool ShuffleSchedule::isLocal(unsigned round) const {
 }
 
 unsigned ShuffleSchedule::cost(unsigned bits) const {
-  // Rounds are local on a subspace, or not at all.
+  // The local rounds form a subspace, or there are none.
   unsigned local = isLocal(0) ? rounds() >> gf2::rank(lane.columns(Dim::Round)) : 0;
   unsigned shuffles = rounds() - local;
-  // A word that depends on the lane is selected, bit by bit of its number.
+  // A word that depends on the lane is selected bit by bit of its number.
   unsigned selects = gf2::rank(send.columnsOf(threadDims)) + gf2::rank(keep.columnsOf(threadDims));
   return (2 * shuffles + selects * rounds()) * (bits > 32 ? bits / 32 : 1);
 }

@@ -1,11 +1,12 @@
 //===- Swizzle.cpp - Shared memory without bank conflicts -----------------===//
 //
-// Offsets are elements. The construction goes from the low bits upward:
-//   near    the wider side's vector, filled up to a 4-byte word;
-//   plane   all elements whose offset has no bit of the vectors: it holds everything that must not
-//           move the place within an access, and every further column is taken from it;
+// Offsets count elements. The construction proceeds from the low bits upward:
+//   near    the vector of the wider side, extended to a 4-byte word;
+//   plane   all elements whose offset has no bit of the vectors. It contains everything that must
+//   not
+//           change the offset within an access, and all further columns come from it;
 //   rows    R of the header, within the plane;
-//   banks   what is left of the plane.
+//   banks   the rest of the plane.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/Swizzle.h"
@@ -16,8 +17,8 @@ using namespace tessera;
 using gf2::Vectors;
 using gf2::VectorsRef;
 
-/// The elements of `share` that have no part of `vector` when written with it, with `fixed` and
-/// with the share's own vectors; nothing if `fixed` has one.
+/// The elements of `share` without a component along `vector`, when expressed in `vector`, `fixed`
+/// and the vectors of the share; nothing if a vector of `fixed` has such a component.
 static std::optional<Vectors> planeOf(VectorsRef vector, VectorsRef fixed, VectorsRef share) {
   gf2::Subspace space(vector);
   if (space.dimension() < vector.size())
@@ -32,7 +33,7 @@ static std::optional<Vectors> planeOf(VectorsRef vector, VectorsRef fixed, Vecto
     }
     return !parts || !(*parts & ofVector);
   };
-  // The combination is over all added vectors: dependent ones must not be added.
+  // A combination refers to all added vectors, so dependent ones must not be added.
   for (uint64_t v : fixed)
     if (!take(v))
       return std::nullopt;
@@ -41,8 +42,8 @@ static std::optional<Vectors> planeOf(VectorsRef vector, VectorsRef fixed, Vecto
   return plane;
 }
 
-/// Vectors of `plane`, modulo `base`, that avoid the spans of x and y as far as that is possible,
-/// the best first. All of them and `base` are a basis of the plane.
+/// Vectors of `plane`, modulo `base`, that avoid the spans of x and y as far as possible, the best
+/// first. Together with `base` they are a basis of the plane.
 static Vectors avoiding(VectorsRef x, VectorsRef y, VectorsRef base, VectorsRef plane) {
   Vectors shared = gf2::intersect(gf2::concat({base, x}), gf2::concat({base, y}));
   Vectors onlyX = gf2::extend(gf2::concat({base, shared}), x);
@@ -50,7 +51,7 @@ static Vectors avoiding(VectorsRef x, VectorsRef y, VectorsRef base, VectorsRef 
   Vectors wanted = gf2::extend(gf2::concat({base, x, y}), plane);
   for (size_t i = 0; i < std::min(onlyX.size(), onlyY.size()); ++i)
     wanted.push_back(onlyX[i] ^ onlyY[i]);
-  // What follows has conflicts on one side, then on both.
+  // The others have conflicts on one side, then on both.
   return gf2::extend(base, gf2::concat({wanted, onlyX, onlyY, shared, plane}));
 }
 
@@ -61,8 +62,8 @@ std::optional<Layout> tessera::swizzle(const SharedSide &write, const SharedSide
   if (!std::equal(narrow.vector.begin(), narrow.vector.end(), wide.vector.begin()))
     return std::nullopt;
 
-  // The bits that both vectors have must see the other places of both sides at zero, the further
-  // bits of the wide one its own.
+  // Offsets within the common vector must be zero for all other vectors of both sides; offsets
+  // within the rest of the wide vector only for those of the wide side.
   VectorsRef common = narrow.vector, further = VectorsRef(wide.vector).subspan(common.size());
   std::optional<Vectors> plane = planeOf(further, gf2::concat({common, wide.others}), share);
   std::optional<Vectors> ofBoth =
@@ -74,7 +75,7 @@ std::optional<Layout> tessera::swizzle(const SharedSide &write, const SharedSide
   unsigned wordBits = bits < 32 ? std::countr_zero(32 / bits) : 0;
   unsigned rowBits = std::countr_zero(1024 / bits), offsetBits = share.size();
   Vectors base, near = wide.vector;
-  for (uint64_t v : *plane) // a word is filled with anything
+  for (uint64_t v : *plane) // any vector may fill up a word
     if (near.size() < std::min(wordBits, offsetBits)) {
       near.push_back(v);
       base.push_back(v);

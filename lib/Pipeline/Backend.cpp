@@ -1,8 +1,10 @@
 //===- Backend.cpp - From Tile IR to machine code -------------------------===//
 #include "Backend.h"
+#include "Contracts.h"
 #include "GpuTarget.h"
 
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 #include "tessera/Bundle/Bundle.h"
 #include "tessera/CodeGen/CudaTools/Disassembler.h"
 
@@ -20,9 +22,11 @@ std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeO
             "architecture with features such as x86_64:avx2,fma, or one of " +
             GpuDescription::knownChips();
   if (!backend && gpu) {
-    std::string road = gpu->choose(via, error);
-    std::unique_ptr<GpuBackend> threads = road.starts_with("ptx") ? createPtxBackend(*gpu) : nullptr;
-    std::unique_ptr<GpuBackend> tiles = road.ends_with("tileir") ? createCudaTileBackend(*gpu) : nullptr;
+    std::string chosen = gpu->choose(via, error);
+    std::unique_ptr<GpuBackend> threads =
+        chosen.starts_with("ptx") ? createPtxBackend(*gpu) : nullptr;
+    std::unique_ptr<GpuBackend> tiles =
+        chosen.ends_with("tileir") ? createCudaTileBackend(*gpu) : nullptr;
     for (GpuBackend *each : {threads.get(), tiles.get()})
       if (each)
         each->codeOptions = options;
@@ -36,8 +40,20 @@ std::unique_ptr<Backend> Backend::forTarget(const std::string &name, const CodeO
   return backend;
 }
 
-Ceilings Backend::ceilings() const {
-  return Ceilings::ofChip(chip(), codeOptions.tensorCores);
+Roofline Backend::roofline() const { return Roofline::ofChip(chip(), codeOptions.tensorCores); }
+
+LogicalResult Backend::place(ModuleOp module) const {
+  PassManager manager(module.getContext());
+  addContractChecks(manager, Stage::Tile);
+  addPlacingPasses(manager);
+  return manager.run(module);
+}
+
+LogicalResult Backend::convertToTarget(ModuleOp module) const {
+  PassManager manager(module.getContext());
+  addContractChecks(manager, hasStage(Stage::Placed) ? Stage::Placed : Stage::Tile);
+  addLoweringPasses(manager);
+  return success(succeeded(manager.run(module)) && succeeded(lower(module)));
 }
 
 bool Backend::finish(Compilation &compilation, Stage last) const {
@@ -58,7 +74,7 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
     return true;
   if (compilation.stage() != Stage::Target) {
     if (!compilation.advance(Stage::Target, [&]() -> LogicalResult {
-          return success(succeeded(lower(module)) && succeeded(verify(module)));
+          return success(succeeded(convertToTarget(module)) && succeeded(verify(module)));
         }))
       return false;
   }
@@ -82,21 +98,24 @@ bool Backend::finish(Compilation &compilation, Stage last) const {
   return compilation.advance(last, [&] { return emit(compilation, lowered, last); });
 }
 
-LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module, Stage last) const {
+LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module,
+                               Stage last) const {
   if (failed(makeImages(module)))
     return failure();
   std::vector<Cubin> cubins;
   for (auto image : module.getBody().getOps<target::ImageOp>()) {
     const GpuBackend *backend = backendOf(image.getFormat());
     if (!backend)
-      return image.emitOpError("is not of format '") << road() << "'";
+      return image.emitOpError("is not of format '") << via() << "'";
     if (failed(backend->assemble(compilation, image, last, cubins.emplace_back())))
       return failure();
   }
   if (cubins.empty())
-    return module.emitOpError("expected an image of format '") << road() << "'";
+    return module.emitOpError("expected an image of format '") << via() << "'";
   if (auto kernels = module.getBody().getOps<target::KernelOp>(); !kernels.empty())
-    return (*kernels.begin()).emitOpError("is by the thread, which is supported via 'ptx', not via '") << road() << "'";
+    return (*kernels.begin())
+               .emitOpError("is by the thread, which is supported via 'ptx', not via '")
+           << via() << "'";
   if (last < Stage::Cubin)
     return success();
   auto &texts = compilation.result.texts;
@@ -113,7 +132,8 @@ LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module
   }
   if (last != Stage::Bundle)
     return success();
-  FailureOr<std::vector<uint8_t>> bundle = makeBundle(module, name(), std::move(cubins), compilation.manifest());
+  FailureOr<std::vector<uint8_t>> bundle =
+      makeBundle(module, name(), std::move(cubins), compilation.manifest());
   if (failed(bundle))
     return failure();
   compilation.result.bundle = std::move(*bundle);

@@ -4,17 +4,18 @@
 // by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle, or of our own PTX
 // placed → target → ptx → cubin → bundle.
 //
-// The kernels of one program may go by both: each road then has its own image in the module, and its own code in the bundle.
+// The kernels of one program may go by both: each backend then has its own image in the module, and
+// its own code in the bundle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
 #define TESSERA_LIB_PIPELINE_BACKEND_H
 
 #include "Compilation.h"
-#include "tessera/Analysis/CostModel.h"
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/CostModel/CostModel.h"
 #include "tessera/Dialect/Target/IR/Target.h"
-#include "tessera/Support/Ceilings.h"
+#include "tessera/Target/Roofline.h"
 
 #include <memory>
 
@@ -28,7 +29,7 @@ public:
 
   /// "cpu", a baseline ("x86-64-v3", "aarch64"), an architecture with features
   /// ("x86_64:avx2,fma"), or a GPU ("sm_90", "sm_90:tileir,aarch64" where its host is another
-  /// machine than this) by the road that the name or `via` says; null where there is none, and
+  /// machine than this) by the backend that the name or `via` says; null where there is none, and
   /// `error` says why.
   static std::unique_ptr<Backend> forTarget(const std::string &name, const CodeOptions &options,
                                             llvm::StringRef via, std::string &error);
@@ -36,28 +37,41 @@ public:
   virtual std::string name() const = 0;
   /// Whether a stage after Tile IR exists here; those before it and Target IR always do.
   virtual bool hasStage(Stage stage) const = 0;
-  /// What the cost model knows of the machine.
+  /// The target as the option `target` of passes takes it.
+  virtual std::string specification() const = 0;
+  /// The cost model's view of the target.
   virtual MachineModel machine() const = 0;
-  /// The road to a GPU's code, "tileir" or "ptx", or "ptx+tileir" where kernels go by both; "" for a CPU.
-  virtual std::string road() const { return ""; }
-  /// A GPU's name without its road and host, as users write it.
+  /// The backend to a GPU's code, "tileir" or "ptx", or "ptx+tileir" where kernels go by both; ""
+  /// for a CPU.
+  virtual std::string via() const { return ""; }
+  /// A GPU's name without its backend and host, as users write it.
   std::string chip() const { return llvm::StringRef(name()).split(':').first.rtrim('a').str(); }
-  /// Whether measured choices are taken, by kernels that go by way of CUDA Tile IR: they were measured there and with the
-  /// usual options.
+  /// Whether measured choices are taken, by kernels that go by way of CUDA Tile IR: they were
+  /// measured there and with the usual options.
   bool takesMeasurements() const {
-    return llvm::StringRef(road()).ends_with("tileir") && codeOptions.tuning && codeOptions.tensorCores &&
+    return llvm::StringRef(via()).ends_with("tileir") && codeOptions.tuning &&
+           codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
   /// What the machine can do at most; of a GPU by its name.
-  virtual Ceilings ceilings() const;
+  virtual Roofline roofline() const;
+
+  /// Adds the passes from Tile IR to placed Tile IR, where that stage exists.
+  virtual void addPlacingPasses(mlir::OpPassManager &manager) const {}
+  /// Adds the passes from Tile IR, placed where that stage exists, to the form that `lower`
+  /// accepts.
+  virtual void addLoweringPasses(mlir::OpPassManager &manager) const {}
 
   /// Goes on from Tile or Target IR to stage `last`. False after an error.
   bool finish(Compilation &compilation, Stage last) const;
 
-protected:
   /// Tile IR to placed Tile IR, where that stage exists.
-  virtual mlir::LogicalResult place(mlir::ModuleOp module) const { return mlir::success(); }
+  mlir::LogicalResult place(mlir::ModuleOp module) const;
   /// Tile IR, placed where that stage exists, to Target IR.
+  mlir::LogicalResult convertToTarget(mlir::ModuleOp module) const;
+
+protected:
+  /// What is left of the way to Target IR after the passes.
   virtual mlir::LogicalResult lower(mlir::ModuleOp module) const = 0;
   /// Keeps the texts that are wanted of the stages after Target IR, and the bundle if that is last.
   virtual mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,
@@ -66,27 +80,30 @@ protected:
   CodeOptions codeOptions;
 };
 
-/// A road to a GPU, or both.
+/// A backend to a GPU, or both.
 class GpuBackend : public Backend {
 public:
-  mlir::LogicalResult lower(mlir::ModuleOp module) const override = 0;
-  mlir::LogicalResult place(mlir::ModuleOp module) const override { return mlir::success(); }
   /// Keeps the texts that are wanted of an image, and assembles it if a stage from the cubin on is.
-  virtual mlir::LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const = 0;
-  /// Replaces kernels that the road makes from Target IR, those by the thread, by an image.
+  virtual mlir::LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last,
+                                       Cubin &cubin) const = 0;
+  /// Replaces kernels that the backend makes from Target IR, those by the thread, by an image.
   virtual mlir::LogicalResult makeImages(target::ModuleOp module) const { return mlir::success(); }
 
 protected:
   /// The back end of an image's format; null if it is none of this one's.
-  virtual const GpuBackend *backendOf(llvm::StringRef format) const { return format == road() ? this : nullptr; }
-  mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module, Stage last) const override;
+  virtual const GpuBackend *backendOf(llvm::StringRef format) const {
+    return format == via() ? this : nullptr;
+  }
+  mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,
+                           Stage last) const override;
 };
 
 /// Null for a name that is no CPU's.
 std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOptions &options);
 std::unique_ptr<GpuBackend> createCudaTileBackend(const GpuTarget &target);
 std::unique_ptr<GpuBackend> createPtxBackend(const GpuTarget &target);
-std::unique_ptr<GpuBackend> createMixedBackend(std::unique_ptr<GpuBackend> threads, std::unique_ptr<GpuBackend> tiles);
+std::unique_ptr<GpuBackend> createMixedBackend(std::unique_ptr<GpuBackend> threads,
+                                               std::unique_ptr<GpuBackend> tiles);
 
 } // namespace tessera
 

@@ -1,9 +1,11 @@
 //===- Compilation.cpp - One walk through the stages ----------------------===//
 #include "Compilation.h"
+#include "Contracts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
@@ -41,23 +43,24 @@ const DialectRegistry &stageRegistry() {
   return *registry;
 }
 
-/// Whether an operation is part of a placed program: it makes tiles that have a layout, or has shared memory.
+/// Whether an operation is part of a placed program: it makes tiles that have a layout, or has
+/// shared memory.
 bool isPlaced(Operation *op) {
   return isa<tile::AllocOp>(op) || llvm::any_of(op->getResultTypes(), [](Type type) {
-    auto tile = dyn_cast<RankedTensorType>(type);
-    return tile && isa_and_nonnull<tile::LayoutAttr>(tile.getEncoding());
-  });
+           auto tile = dyn_cast<RankedTensorType>(type);
+           return tile && isa_and_nonnull<tile::LayoutAttr>(tile.getEncoding());
+         });
 }
 
 /// The stage that a module of IR is in: that of the lowest operation in it.
 Stage stageOf(ModuleOp module) {
   Stage stage = Stage::Graph;
   module.walk([&](Operation *op) {
-    Stage found = isa_and_nonnull<target::TargetDialect>(op->getDialect())  ? Stage::Target
-                  : isPlaced(op)                                            ? Stage::Placed
-                  : isa_and_nonnull<tile::TileDialect>(op->getDialect())    ? Stage::Tile
+    Stage found = isa_and_nonnull<target::TargetDialect>(op->getDialect())    ? Stage::Target
+                  : isPlaced(op)                                              ? Stage::Placed
+                  : isa_and_nonnull<tile::TileDialect>(op->getDialect())      ? Stage::Tile
                   : isa_and_nonnull<sched::ScheduleDialect>(op->getDialect()) ? Stage::Sched
-                                                                            : Stage::Graph;
+                                                                              : Stage::Graph;
     stage = std::max(stage, found);
   });
   return stage;
@@ -74,10 +77,23 @@ bool runProtected(llvm::function_ref<void()> body) {
 }
 
 Compilation::Compilation(const CompileRequest &request, CompileResult &result)
-    : request(request), result(result),
-      context(stageRegistry(), MLIRContext::Threading::DISABLED),
+    : request(request), result(result), context(stageRegistry(), MLIRContext::Threading::DISABLED),
       bridge(context, result.diagnostics) {
   context.printOpOnDiagnostic(false);
+  if (request.recordPasses)
+    context.registerActionHandler(
+        [this](llvm::function_ref<void()> run, const tracing::Action &action) {
+          recordPass(action);
+          run();
+        });
+}
+
+/// Every pass manager of the compilation reports here, also those that back ends make themselves.
+void Compilation::recordPass(const tracing::Action &action) {
+  const auto *execution = dyn_cast<PassExecutionAction>(&action);
+  llvm::StringRef name = execution ? execution->getPass().getArgument() : "";
+  if (!name.empty()) // adaptors that nest passes have no name
+    result.passes.push_back(std::string(stageName(at)) + " " + name.str());
 }
 
 bool Compilation::start() {
@@ -129,6 +145,7 @@ bool Compilation::advance(Stage next, llvm::function_ref<void(OpPassManager &)> 
   return advance(next, [&]() -> LogicalResult {
     PassManager manager(&context);
     manager.enableVerifier(true);
+    addContractChecks(manager, at);
     addPasses(manager);
     return manager.run(*module);
   });
@@ -164,8 +181,8 @@ bool Compilation::failedAt(Stage next) {
   else if (request.isIR && bridge.errorCount())
     result.outcome = Outcome::Diagnostics;
   else
-    fail(Outcome::Internal, "internal compiler error on the way to stage '" +
-                                std::string(stageName(next)) + "'");
+    fail(Outcome::Internal,
+         "internal compiler error on the way to stage '" + std::string(stageName(next)) + "'");
   return false;
 }
 

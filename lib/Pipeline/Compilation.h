@@ -57,6 +57,7 @@ private:
   bool parseIR();
   bool parseSource();
   bool failedAt(Stage next);
+  void recordPass(const mlir::tracing::Action &action);
 
   mlir::MLIRContext context;
   DiagnosticBridge bridge;

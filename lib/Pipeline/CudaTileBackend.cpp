@@ -9,9 +9,9 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "tessera/Analysis/Coordinates.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
+#include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 namespace tessera {
@@ -33,12 +33,15 @@ public:
            stage == Stage::Sass;
   }
 
-  std::string road() const override { return "tileir"; }
+  std::string via() const override { return "tileir"; }
 
-  MachineModel machine() const override { return machineOf(gpu); }
+  std::string specification() const override { return gpu.chip + ":tileir"; }
+  MachineModel machine() const override { return cudaTileMachineModel(gpu); }
 
+  void addLoweringPasses(OpPassManager &manager) const override;
   LogicalResult lower(ModuleOp module) const override;
-  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const override;
+  LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last,
+                         Cubin &cubin) const override;
 
 private:
   GpuDescription gpu;
@@ -47,23 +50,20 @@ private:
 
 } // namespace
 
-LogicalResult CudaTileBackend::lower(ModuleOp module) const {
-  MLIRContext *context = module.getContext();
-  PassManager manager(context);
-  bool wideIndices = needsWideIndices(module);
-  std::vector<std::string> native;
+void CudaTileBackend::addLoweringPasses(OpPassManager &manager) const {
+  tile::TileExpandMathOptions expand;
   for (StringRef name : cudatile::nativeOperations())
-    native.push_back(name.str());
-  addGpuPasses(manager, codeOptions.tensorCores, wideIndices, native);
-  if (failed(manager.run(module)))
-    return failure();
+    expand.native.push_back(name.str());
+  addGpuPasses(manager, codeOptions.tensorCores, expand);
+}
 
+LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   cudatile::LoweringOptions options;
-  options.hasFloat8 = gpu.hasFloat8;
-  options.sumsFloat8 = gpu.sumsFloat8;
+  options.hasFloat8 = gpu.has(GpuFeature::TileIRFp8);
+  options.hasFloat8Mma = gpu.has(GpuFeature::TileIRFp8Mma);
   options.tensorCores = codeOptions.tensorCores;
-  options.wideIndices = wideIndices;
-  options.anyStrides = optionOf(module, "strides") == "any";
+  options.wideIndices = needsWideIndices(module);
+  options.anyStrides = compileOption(module, "strides") == "any";
   FailureOr<cudatile::Module> lowered = cudatile::lowerToCudaTile(module, options);
   if (failed(lowered))
     return failure();
@@ -82,7 +82,8 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   return packGpuModule(module, gpu.chip, "tileir," + hostArchitecture, host, {"tileir", code, {}});
 }
 
-LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last, Cubin &cubin) const {
+LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
+                                        Cubin &cubin) const {
   ArrayRef<uint8_t> bytecode = image.getBytes();
   std::string error;
   auto &texts = compilation.result.texts;
@@ -99,8 +100,8 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
 
   std::optional<cudatile::Tileiras> tileiras = cudatile::findTileiras(error);
   if (!tileiras)
-    return emitError(image.getLoc()) << "target '" << gpu.chip << "' is not supported here: "
-                                     << error;
+    return emitError(image.getLoc())
+           << "target '" << gpu.chip << "' is not supported here: " << error;
   cudatile::AssembleOptions options;
   options.architecture = gpu.chip;
   options.hostArchitecture = hostArchitecture;

@@ -35,8 +35,7 @@ SourceRange sourceRange(const SourceManager &sources, mlir::Location location) {
     const SourceBuffer &buffer = sources.buffer(file);
     if (llvm::StringRef(buffer.name()) != place.getFilename().strref())
       continue;
-    std::optional<uint32_t> begin =
-        offsetOf(buffer, place.getStartLine(), place.getStartColumn());
+    std::optional<uint32_t> begin = offsetOf(buffer, place.getStartLine(), place.getStartColumn());
     if (!begin)
       continue;
     std::optional<uint32_t> end = offsetOf(buffer, place.getEndLine(), place.getEndColumn());

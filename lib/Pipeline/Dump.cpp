@@ -1,6 +1,7 @@
 //===- Dump.cpp - The stages of every compilation as files ----------------===//
 #include "Dump.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -17,10 +18,11 @@ Dump::Dump(std::string folder, const CompileRequest &request)
   Stage last = request.code ? Stage::Bundle : Stage::Graph;
   if (!request.texts.empty())
     last = std::max(last, *request.texts.rbegin());
-  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Placed, Stage::Target, Stage::LLVM, Stage::Asm,
-                      Stage::TileIR, Stage::Ptx})
+  for (Stage stage : {Stage::Graph, Stage::Sched, Stage::Tile, Stage::Placed, Stage::Target,
+                      Stage::LLVM, Stage::Asm, Stage::TileIR, Stage::Ptx})
     if (stage <= last)
       widened.welcome.insert(stage);
+  widened.recordPasses = true;
 }
 
 std::optional<Dump> Dump::fromEnvironment(const CompileRequest &request) {
@@ -63,6 +65,7 @@ void Dump::write(CompileResult &result) const {
   };
   for (const auto &[stage, text] : result.texts)
     save(std::string(stageName(stage)) + "." + extensionOf(stage).str(), text);
+  save("passes.txt", llvm::join(result.passes, "\n") + "\n");
   llvm::json::Value report = llvm::json::Object(result.report);
   save("report.json", llvm::formatv("{0:2}\n", report).str());
   if (error)

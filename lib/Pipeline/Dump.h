@@ -1,7 +1,8 @@
 //===- Dump.h - The stages of every compilation as files -------*- C++ -*-===//
 //
 // With TESSERA_DUMP=DIR every compilation leaves DIR/FUNCTION-NUMBER.STAGE.EXT for each stage that
-// it walks, and its report. The files of one process are numbered in the order of compilation.
+// it walks, its report, and the passes that it ran in their order (passes.txt). The files of one
+// process are numbered in the order of compilation.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_DUMP_H
@@ -16,7 +17,7 @@ public:
   /// A dump if the environment asks for one.
   static std::optional<Dump> fromEnvironment(const CompileRequest &request);
 
-  /// The request with the text of every stage.
+  /// The request with the text of every stage and the passes between them.
   const CompileRequest &request() const { return widened; }
   /// Writes what was reached; a file that cannot be written is a warning in the result. Texts that
   /// the caller did not ask for are taken away.

@@ -1,11 +1,14 @@
 //===- Explain.cpp - What the scheduler decided ---------------------------===//
 //
-// Reads a schedule back as sentences: per kernel its grid, the streams with their states, what is
-// reduced inside a block, what is read and written, and the notes that the scheduler left
-// (`sched.notes`). Everything is taken from the IR, so an edited schedule explains itself too.
+// Prints a schedule in words. For each kernel: its grid, its streams with their states, reductions
+// within a tile, inputs and outputs, the predicted cost, and the notes of the scheduler
+// (`sched.notes`). All of it comes from the IR, so that an edited schedule is explained as well.
 //
 //===----------------------------------------------------------------------===//
 #include "Explain.h"
+
+#include "MeasuredBackends.h"
+#include "StreamMasks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -25,13 +28,6 @@ namespace {
 
 constexpr StringRef kNotes = "sched.notes";
 
-std::string joined(ArrayAttr names) {
-  std::string text;
-  for (Attribute name : names)
-    text += (text.empty() ? "" : ", ") + cast<StringAttr>(name).str();
-  return text;
-}
-
 std::string textOf(Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
@@ -50,8 +46,9 @@ public:
       : kernel(kernel), cost(cost), isGpu(isGpu), os(os) {}
 
   void write() {
-    auto road = kernel->getAttrOfType<StringAttr>(sched::kRoad);
-    os << "kernel " << kernel.getSymName() << (road ? " via " + road.str() : "") << "\n";
+    auto backend = kernel->getAttrOfType<StringAttr>(sched::kBackend);
+    os << "kernel " << kernel.getSymName() << (backend ? " via " + viaName(backend).str() : "")
+       << "\n";
     writeTensors();
     writeGrid();
     kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -74,7 +71,7 @@ private:
       os << "  writes  " << nameOf(output) << ": " << textOf(output.getType()) << "\n";
   }
 
-  /// The argument's name, "result", or the kernel that computes what is passed on.
+  /// The argument's name, "result", or the kernel that computes the temporary.
   static std::string nameOf(Value value) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -92,7 +89,7 @@ private:
     return "value";
   }
 
-  /// What a table of measurements calls the kernel, and what came of it.
+  /// The kernel's key in the tuning table, and whether the table was used; the CTAs of a cluster.
   void writeTuning() {
     if (!isGpu)
       return;
@@ -100,15 +97,23 @@ private:
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
       os << ": tiles and hints from measurements, " << tuned.getValue();
     os << "\n";
-    if (std::optional<int64_t> blocks = getHint(kernel.getHintsAttr(), "cluster"))
-      os << "  cluster " << *blocks << " blocks share each row, and push parts of reductions to each other\n";
+    std::optional<int64_t> size = getHint(kernel.getHintsAttr(), "cluster_size"),
+                           axis = getHint(kernel.getHintsAttr(), "cluster_axis");
+    if (!size)
+      return;
+    os << "  cluster " << *size << " CTAs split ";
+    if (axis)
+      os << "the " << (*axis ? "columns" : "rows") << " of each tile\n";
+    else
+      os << "the reduced dimension and combine partial results through distributed shared memory\n";
   }
 
   void writeCost() {
     os << llvm::formatv("  predicted {0:f1} us, bound by {1}: {2} of arithmetic, {3} of memory, "
-                        "{4} programs\n",
+                        "{4} {5}\n",
                         cost.microseconds, cost.bound, scaled(cost.flops, 1000, "FLOP"),
-                        scaled(cost.bytes, 1024, "B"), llvm::formatv("{0:f0}", cost.programs));
+                        scaled(cost.bytes, 1024, "B"), llvm::formatv("{0:f0}", cost.programs),
+                        isGpu ? "CTAs" : "grid tasks");
   }
 
   /// "1.5 GFLOP", "64.0 MiB".
@@ -130,7 +135,7 @@ private:
     for (Attribute name : kernel.getOrder())
       if (sched::DimAttr dim = kernel.getDim(cast<StringAttr>(name).getValue()))
         dims += (dims.empty() ? "" : "; ") + describe(dim);
-    os << "  grid    " << (dims.empty() ? "one program" : dims) << "\n";
+    os << "  grid    " << (!dims.empty() ? dims : isGpu ? "one CTA" : "one grid task") << "\n";
   }
 
   void writeStream(sched::StreamOp stream) {
@@ -142,51 +147,51 @@ private:
       if (sched::DimAttr dim = kernel.getDim(cast<StringAttr>(name).getValue()))
         os << describe(dim);
     }
-    os << "\n    visits " << range(stream.getLive());
-    if (stream.getBody()
-            .walk([](sched::MaskOp) { return WalkResult::interrupt(); })
-            .wasInterrupted())
-      os << ", without its masks in " << range(stream.getFull());
     os << "\n";
+    for (const std::string &line : describeVisits(kernel, stream))
+      os << "    " << line << "\n";
     Operation *terminator = stream.getBody().front().getTerminator();
     for (Value state : terminator->getOperands())
       writeState(state);
   }
 
-  static std::string onMove(Value gauge) {
+  /// What becomes of a state when its gauge changes.
+  static StringRef onChange(Value gauge) {
     auto op = gauge.getDefiningOp<sched::GaugeOp>();
     return op && op.getIndicator() ? "dropped" : "rescaled";
   }
 
   void writeState(Value state) {
-    os << "    keeps a ";
-    if (auto gauge = state.getDefiningOp<sched::GaugeOp>())
-      os << "running maximum that "
-         << (gauge.getIndicator() ? "elements are compared with" : "exponents are relative to");
-    else if (auto accumulate = state.getDefiningOp<sched::AccumulateOp>())
+    auto gauge = state.getDefiningOp<sched::GaugeOp>();
+    auto accumulate = state.getDefiningOp<sched::AccumulateOp>();
+    os << "    carries a ";
+    if (gauge)
+      os << "running maximum";
+    else if (accumulate)
       os << "running " << accumulate.getKind()
-         << (accumulate.getValues().size() > 1 ? " of products" : "")
-         << (accumulate.getGauge()
-                 ? ", " + onMove(accumulate.getGauge()) + " when the maximum moves"
-                 : "");
+         << (accumulate.getValues().size() > 1 ? " of products" : "");
     else
       os << "value";
     auto type = cast<sched::ValType>(state.getType());
     os << " per (";
     llvm::interleaveComma(type.getDims(), os, [&](StringAttr dim) { os << dim.getValue(); });
-    os << ") in " << type.getElementType() << "\n";
+    os << ") in " << type.getElementType();
+    if (gauge)
+      os << " (the gauge: "
+         << (gauge.getIndicator() ? "elements are compared with it"
+                                  : "exponents are relative to it")
+         << ")";
+    else if (accumulate && accumulate.getGauge())
+      os << ", " << onChange(accumulate.getGauge()) << " when the maximum changes";
+    os << "\n";
   }
 
   void writeInner() {
     for (Attribute attribute : kernel.getDims()) {
       auto dim = cast<sched::DimAttr>(attribute);
       if (dim.isInner())
-        os << "  inside a block it reduces over " << describe(dim) << "\n";
+        os << "  reduces within a tile over " << describe(dim) << "\n";
     }
-  }
-
-  static std::string range(ArrayAttr bounds) {
-    return bounds.size() == 2 ? "[" + joined(bounds) + ")" : joined(bounds);
   }
 
   sched::KernelOp kernel;
@@ -207,7 +212,8 @@ std::string ScheduleReader::explain(ModuleOp module) const {
        << "\n";
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
-      KernelWriter(kernel, estimateCost(kernel, machine, ceilings, sizes), machine.isGpu, os).write();
+      KernelWriter(kernel, estimateCost(kernel, machine, roofline, sizes), machine.isGpu, os)
+          .write();
     }
   }
   return text;
@@ -227,7 +233,7 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
     if (auto list = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : list)
         notes.push_back(cast<StringAttr>(note).str());
-    KernelCost cost = estimateCost(kernel, machine, ceilings, sizes);
+    KernelCost cost = estimateCost(kernel, machine, roofline, sizes);
     llvm::json::Object report{{"name", kernel.getSymName().str()},
                               {"dims", std::move(dims)},
                               {"notes", std::move(notes)},
@@ -238,8 +244,8 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
                               {"bound", cost.bound}};
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
       report["tuned"] = tuned.str();
-    if (auto road = kernel->getAttrOfType<StringAttr>(sched::kRoad))
-      report["road"] = road.str();
+    if (auto backend = kernel->getAttrOfType<StringAttr>(sched::kBackend))
+      report["backend"] = viaName(backend).str();
     kernels.push_back(std::move(report));
   });
   return kernels;

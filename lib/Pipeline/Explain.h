@@ -13,8 +13,8 @@ namespace tessera {
 /// Reads schedules for one machine.
 struct ScheduleReader {
   MachineModel machine;
-  Ceilings ceilings;
-  std::string gpu; ///< its chip and the road to its code, "sm_90 via ptx"; "" for a CPU
+  Roofline roofline;
+  std::string gpu; ///< its chip and the backend to its code, "sm_90 via ptx"; "" for a CPU
   SizesAtHand sizes;
 
   /// The decisions in a module of Schedule IR, in words.
@@ -22,7 +22,7 @@ struct ScheduleReader {
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
   /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was
-  /// measured, and "road" where kernels go by both; the figures are at the sizes at hand.
+  /// measured, and "backend" where kernels go by both; the figures are at the sizes at hand.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

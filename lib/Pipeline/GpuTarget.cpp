@@ -1,10 +1,10 @@
-//===- GpuTarget.cpp - What the roads to a GPU share ----------------------===//
+//===- GpuTarget.cpp - What the backends to a GPU share ----------------------===//
 #include "GpuTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "tessera/Analysis/SizeFacts.h"
+#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "llvm/TargetParser/Host.h"
@@ -26,8 +26,8 @@ std::optional<GpuTarget> GpuTarget::parse(StringRef name) {
   for (StringRef part : parts) {
     if (part == "x86_64" || part == "aarch64")
       target.host = part.str();
-    else if (target.road.empty() && (part == "tileir" || part == "ptx"))
-      target.road = part.str();
+    else if (target.backend.empty() && (part == "tileir" || part == "ptx"))
+      target.backend = part.str();
     else
       return std::nullopt;
   }
@@ -35,70 +35,32 @@ std::optional<GpuTarget> GpuTarget::parse(StringRef name) {
 }
 
 std::string GpuTarget::choose(StringRef via, std::string &error) const {
-  std::string wanted = via.empty() || via == "auto" ? road : via.str();
-  if (!road.empty() && wanted != road)
-    error = "target '" + gpu.chip + ":" + road + "' is not supported via '" + wanted + "'";
-  else if (wanted == "tileir" && !gpu.hasTileIR)
-    error = "target '" + gpu.chip +
-            "' is not supported via 'tileir', which begins with sm_80; code for it is made via 'ptx'";
+  std::string wanted = via.empty() || via == "auto" ? backend : via.str();
+  if (!backend.empty() && wanted != backend)
+    error = "target '" + gpu.chip + ":" + backend + "' is not supported via '" + wanted + "'";
+  else if (wanted == "tileir" && !gpu.has(GpuFeature::TileIR))
+    error = "target '" + gpu.chip + "' is not supported via 'tileir', which begins with " +
+            firstChipWith(GpuFeature::TileIR) + "; code for it is made via 'ptx'";
   else
-    return !wanted.empty() ? wanted : gpu.hasTileIR ? "tileir" : "ptx";
+    return !wanted.empty() ? wanted : gpu.has(GpuFeature::TileIR) ? "tileir" : "ptx";
   return "";
 }
 
-MachineModel machineOf(const GpuDescription &gpu) {
-  MachineModel machine;
-  machine.isGpu = true;
-  machine.cores = gpu.multiprocessors;
-  machine.l2Bytes = gpu.l2Bytes;
-  machine.wholeRow = 16384;
-  machine.rowAlignment = 16;
-  machine.operandsInRegisters = gpu.operandsInRegisters;
-  machine.addsInMemory = true;
-  return machine;
-}
-
-StringRef optionOf(ModuleOp module, StringRef name) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (auto options = function->getAttrOfType<DictionaryAttr>(gir::kNumericsAttr))
-      if (auto value = options.getAs<StringAttr>(name))
-        return value.getValue();
-  return "";
-}
-
-bool needsWideIndices(ModuleOp module) {
-  bool large = optionOf(module, "indices") == "64";
-  for (auto function : module.getOps<func::FuncOp>()) {
-    SizeFacts facts(function);
-    auto look = [&](Value value) {
-      auto type = dyn_cast<gir::TensorType>(value.getType());
-      large |= type && facts.hint(type.getNumElements()) > INT32_MAX;
-    };
-    llvm::for_each(function.getArguments(), look);
-    function.walk([&](tile::EmptyOp empty) { look(empty.getResult()); });
-  }
-  return large;
-}
-
-void addGpuPasses(PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native, const std::vector<std::string> &quick,
-                  const tile::TileWidenProductsOptions &widen) {
+void addGpuPasses(OpPassManager &manager, bool tensorCores,
+                  const tile::TileExpandMathOptions &expand,
+                  const tile::TileWidenMmaTypesOptions &widen) {
   if (tensorCores) {
-    manager.addPass(tile::createTileNarrowProducts());
-    manager.addPass(tile::createTileSplitProducts());
+    manager.addPass(tile::createTileRoundMmaOperands());
+    manager.addPass(tile::createTileEmulateFp32Mma());
   } else {
     if (!widen.keep.empty())
-      manager.addPass(tile::createTileNarrowProducts({.types = widen.keep}));
-    manager.addPass(tile::createTileWidenProducts(widen));
+      manager.addPass(tile::createTileRoundMmaOperands({.types = widen.keep}));
+    manager.addPass(tile::createTileWidenMmaTypes(widen));
   }
-  manager.addPass(tile::createTileSplitIntegerProducts());
-  if (!wideIndices)
-    manager.addPass(tile::createTileNarrowIndices());
-  tile::TileExpandMathOptions expand;
-  expand.native.assign(native.begin(), native.end());
-  expand.quick.assign(quick.begin(), quick.end());
+  manager.addPass(tile::createTileEmulateIntegerMma());
+  manager.addPass(tile::createTileNarrowIndexTypes());
   manager.addPass(tile::createTileMergeLoads());
-  manager.addPass(tile::createTileRelaxMath());
+  manager.addPass(tile::createTileFastMath());
   manager.addPass(tile::createTileExpandMath(expand));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -131,7 +93,8 @@ void addImage(target::ModuleOp module, ArrayAttr kernels, const GpuImage &image)
   auto code = DenseResourceElementsAttr::get(
       type, "kernels", HeapAsmResourceBlob::allocateAndCopyInferAlign(image.code));
   SymbolTable symbols(module);
-  auto made = target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels, image.configs, code);
+  auto made = target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels,
+                                      image.configs, code);
   symbols.insert(made); // under another name where this one is taken
 }
 

@@ -1,51 +1,41 @@
-//===- GpuTarget.h - What the roads to a GPU share -------------*- C++ -*-===//
+//===- GpuTarget.h - What the backends to a GPU share -------------*- C++ -*-===//
 //
-// A GPU's code is made by way of CUDA Tile IR or of our own PTX. Both begin with Tile IR and end with
-// a target module that holds the host program and one image of all kernels.
+// A GPU's code is made by way of CUDA Tile IR or of our own PTX. Both begin with Tile IR and end
+// with a target module that holds the host program and one image of all kernels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_GPUTARGET_H
 #define TESSERA_LIB_PIPELINE_GPUTARGET_H
 
 #include "mlir/Pass/PassManager.h"
-#include "tessera/Analysis/CostModel.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "tessera/CostModel/MachineModels.h"
+#include "tessera/Dialect/Tile/Analysis/IndexWidth.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
-#include "tessera/Support/GpuDescription.h"
+#include "tessera/Target/GpuDescription.h"
 
 namespace tessera {
 
 /// "sm_90", "sm_90:ptx", "sm_90:tileir,aarch64".
 struct GpuTarget {
   GpuDescription gpu;
-  std::string road; ///< "tileir", "ptx", or "" where the name has none
+  std::string backend; ///< "tileir", "ptx", or "" where the name has none
   std::string host; ///< the architecture of the machine that has the GPU; this one's if not named
 
   /// Nothing for a name that is none of this kind.
   static std::optional<GpuTarget> parse(llvm::StringRef name);
 
-  /// The road that `via` ("auto", "tileir", "ptx", "ptx+tileir") means here; "" if there is none, and `error` says
-  /// why.
+  /// The backend that `via` ("auto", "tileir", "ptx", "ptx+tileir") means here; "" if there is
+  /// none, and `error` says why.
   std::string choose(llvm::StringRef via, std::string &error) const;
 };
 
-/// What the cost model knows of the chip.
-MachineModel machineOf(const GpuDescription &gpu);
-
-/// An option of the compilation, which the functions carry; "" where it is not given.
-llvm::StringRef optionOf(mlir::ModuleOp module, llvm::StringRef name);
-
-/// Whether tensors may have more elements than 32 bits count: one that is typical for a function has,
-/// or an option says so.
-bool needsWideIndices(mlir::ModuleOp module);
-
-/// What both roads do with whole-tile programs: products in the types that tensor cores have (or
-/// none of theirs), small indices, scalar operations that the target has or that are made of
-/// primitive ones. `native` names the former, `quick` those that it has where `fast` asks for no more. Tensor cores that do
-/// not have all types have those that `widen` keeps.
-void addGpuPasses(mlir::PassManager &manager, bool tensorCores, bool wideIndices,
-                  const std::vector<std::string> &native, const std::vector<std::string> &quick = {},
-                  const tile::TileWidenProductsOptions &widen = {});
+/// The passes on whole-tile programs that both backends share: MMAs in types that the tensor cores
+/// have, narrow indices, and scalar operations that the target has (`expand.native`) or that are
+/// expanded. Tensor cores that do not have all types have those that `widen` keeps.
+void addGpuPasses(mlir::OpPassManager &manager, bool tensorCores,
+                  const tile::TileExpandMathOptions &expand,
+                  const tile::TileWidenMmaTypesOptions &widen = {});
 
 /// The kernels of a module in a format of their own.
 struct GpuImage {
@@ -57,14 +47,15 @@ struct GpuImage {
 /// Adds an image with the kernels of these names to a target module.
 void addImage(target::ModuleOp module, mlir::ArrayAttr kernels, const GpuImage &image);
 
-/// Replaces the functions and kernels of `module` by a target module with their host programs and the
-/// image.
+/// Replaces the functions and kernels of `module` by a target module with their host programs and
+/// the image.
 mlir::LogicalResult packGpuModule(mlir::ModuleOp module, llvm::StringRef chip,
                                   llvm::StringRef features, const HostProgramOptions &host,
                                   const GpuImage &image);
 
 /// Replaces the per-thread kernels of a target module by an image of PTX.
-mlir::LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu, int optimizationLevel);
+mlir::LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu,
+                                    int optimizationLevel);
 
 } // namespace tessera
 

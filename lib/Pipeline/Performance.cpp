@@ -21,9 +21,8 @@ namespace {
 
 class Counter {
 public:
-  Counter(sched::KernelOp kernel, const Ceilings &ceilings, const SizesAtHand &sizes)
-      : kernel(kernel), ceilings(ceilings),
-        facts(kernel->getParentOp()) {
+  Counter(sched::KernelOp kernel, const Roofline &roofline, const SizesAtHand &sizes)
+      : kernel(kernel), roofline(roofline), facts(kernel->getParentOp()) {
     if (auto function = kernel->getParentOfType<func::FuncOp>())
       if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
         productType = type.getValue();
@@ -76,13 +75,13 @@ private:
       type = productType;
     switch (type.getIntOrFloatBitWidth()) {
     case 8:
-      return ceilings.products8;
+      return roofline.mma8;
     case 16:
-      return ceilings.products16;
+      return roofline.mma16;
     case 64:
-      return ceilings.products64;
+      return roofline.mma64;
     default:
-      return ceilings.products32;
+      return roofline.mma32;
     }
   }
 
@@ -103,19 +102,19 @@ private:
       if (operands.size() > 1)
         add(2 * work, productRate(operands.front()));
       else
-        add(work, ceilings.vectorFlops);
+        add(work, roofline.vectorFlops);
     };
     if (auto reduce = dyn_cast<sched::ReduceOp>(op))
       return values(reduce.getValues());
     if (auto accumulate = dyn_cast<sched::AccumulateOp>(op))
       return values(accumulate.getValues());
     if (auto weigh = dyn_cast<sched::WeighOp>(op))
-      return add(3 * share * points(weigh.getExponent()), ceilings.vectorFlops / 3);
+      return add(3 * share * points(weigh.getExponent()), roofline.vectorFlops / 3);
     if (auto gauge = dyn_cast<sched::GaugeOp>(op))
-      return add(share * points(gauge.getExponent()), ceilings.vectorFlops);
+      return add(share * points(gauge.getExponent()), roofline.vectorFlops);
     auto map = dyn_cast<sched::MapOp>(op);
     if (map && isa<FloatType>(cast<sched::ValType>(map.getType()).getElementType()))
-      add(share * points(map.getResult()), ceilings.vectorFlops / weightOf(map.getKind()));
+      add(share * points(map.getResult()), roofline.vectorFlops / weightOf(map.getKind()));
   }
 
   /// The part of a stream's range that is visited, on the average over the grid.
@@ -158,7 +157,7 @@ private:
   }
 
   sched::KernelOp kernel;
-  const Ceilings &ceilings;
+  const Roofline &roofline;
   SizeFacts facts;
   Type productType;
   llvm::DenseMap<Operation *, double> shares;
@@ -166,20 +165,20 @@ private:
 
 } // namespace
 
-KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine, const Ceilings &ceilings,
-                                 const SizesAtHand &sizes) {
-  Counter counter(kernel, ceilings, sizes);
+KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine,
+                                 const Roofline &roofline, const SizesAtHand &sizes) {
+  Counter counter(kernel, roofline, sizes);
   counter.run();
   KernelCost cost;
   cost.flops = counter.flops;
   cost.bytes = counter.bytes;
   cost.programs = counter.programs;
-  double compute = counter.seconds, memory = counter.bytes / ceilings.bytesPerSecond;
+  double compute = counter.seconds, memory = counter.bytes / roofline.bytesPerSecond;
   if (double cores = double(machine.cores); machine.isGpu && counter.programs > 0)
     compute *= std::ceil(counter.programs / cores) * cores / counter.programs;
   double work = std::max(compute, memory);
-  cost.microseconds = (work + ceilings.launchSeconds) * 1e6;
-  if (work >= ceilings.launchSeconds)
+  cost.microseconds = (work + roofline.launchSeconds) * 1e6;
+  if (work >= roofline.launchSeconds)
     cost.bound = compute > memory ? "compute" : "memory";
   return cost;
 }

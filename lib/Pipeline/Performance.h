@@ -1,16 +1,16 @@
 //===- Performance.h - What a schedule should cost -------------*- C++ -*-===//
 //
-// Arithmetic, traffic and time of each kernel of a module of Schedule IR against the ceilings of a machine, at the sizes at
-// hand, and at typical ones where those are not known.
+// Arithmetic, traffic and time of each kernel of a module of Schedule IR against the roofline of a
+// machine, at the sizes at hand, and at typical ones where those are not known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_PERFORMANCE_H
 #define TESSERA_LIB_PIPELINE_PERFORMANCE_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "tessera/Analysis/CostModel.h"
+#include "tessera/CostModel/CostModel.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
-#include "tessera/Support/Ceilings.h"
+#include "tessera/Target/Roofline.h"
 
 #include <map>
 #include <string>
@@ -25,11 +25,12 @@ struct KernelCost {
   const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny
 };
 
-/// Run-time sizes that are at hand, by name. Code does not depend on them: it is for a class of sizes.
+/// Run-time sizes that are at hand, by name. Code does not depend on them: it is for a class of
+/// sizes.
 using SizesAtHand = std::map<std::string, int64_t>;
 
-KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine, const Ceilings &ceilings,
-                        const SizesAtHand &sizes = {});
+KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine,
+                        const Roofline &roofline, const SizesAtHand &sizes = {});
 
 } // namespace tessera
 

@@ -6,12 +6,13 @@
 #include "Dump.h"
 #include "Explain.h"
 #include "GpuTarget.h"
-#include "Roads.h"
+#include "MeasuredBackends.h"
+#include "Promotions.h"
+#include "StagePasses.h"
 #include "Tuning.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -32,39 +33,6 @@ Stage lastStage(const CompileRequest &request) {
     return Stage::Bundle;
   Stage last = request.launcher ? Stage::Target : request.explain ? Stage::Sched : Stage::Graph;
   return request.texts.empty() ? last : std::max(last, *request.texts.rbegin());
-}
-
-/// The passes that lead to a stage from the one before it.
-void addPasses(OpPassManager &manager, Stage next, const Backend &backend) {
-  switch (next) {
-  case Stage::Graph:
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    return;
-  case Stage::Sched:
-    manager.addPass(gir::createGraphExpandSorts({.walks = !backend.machine().isGpu}));
-    manager.addPass(gir::createGraphDecompose());
-    manager.addPass(gir::createGraphAccumulate());
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(gir::createGraphDistributeConcat());
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(createConvertGraphToSchedulePass(backend.machine()));
-    if (backend.takesMeasurements())
-      manager.addPass(createTuningPass(backend.chip()));
-    return;
-  case Stage::Tile:
-    manager.addPass(createConvertScheduleToTile());
-    manager.addPass(tile::createTileCarryShapes());
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(tile::createTileShareKernels());
-    manager.addPass(tile::createTileHoist());
-    return;
-  default:
-    llvm_unreachable("no passes lead to this stage");
-  }
 }
 
 /// What the report says about the program.
@@ -90,14 +58,15 @@ SizesAtHand sizesAtHand(const FrontendInfo &info) {
   return sizes;
 }
 
-/// The road that a GPU's code takes: as the program and its options ask for, or as images say that a module holds already, or
-/// its kernels. Where nothing else does, a wish for a stage of one road decides, and what was measured; without that, each
-/// kernel's own.
-std::string roadOf(Compilation &compilation) {
+/// The backend that a GPU's code takes: as the program and its options ask for, or as images say
+/// that a module holds already, or its kernels. Where nothing else does, a wish for a stage of one
+/// backend decides, and what was measured; without that, each kernel's own.
+std::string backendOf(Compilation &compilation) {
   const CompileRequest &request = compilation.request;
-  std::string via = optionOf(compilation.getModule(), "via").str();
+  std::string via = compileOption(compilation.getModule(), "via").str();
   std::set<std::string> formats;
-  compilation.getModule().walk([&](target::ImageOp image) { formats.insert(image.getFormat().str()); });
+  compilation.getModule().walk(
+      [&](target::ImageOp image) { formats.insert(image.getFormat().str()); });
   compilation.getModule().walk([&](target::KernelOp kernel) {
     if (kernel.getKernelConfig()) // of threads
       formats.insert("ptx");
@@ -109,7 +78,8 @@ std::string roadOf(Compilation &compilation) {
       if (name == "via")
         via = value;
   std::optional<GpuTarget> gpu = GpuTarget::parse(request.target);
-  if ((!via.empty() && via != "auto") || !gpu || !gpu->road.empty() || !gpu->gpu.hasTileIR)
+  if ((!via.empty() && via != "auto") || !gpu || !gpu->backend.empty() ||
+      !gpu->gpu.has(GpuFeature::TileIR))
     return via;
   if (request.texts.count(Stage::Ptx) || request.texts.count(Stage::Placed) ||
       compilation.stage() == Stage::Placed)
@@ -117,11 +87,11 @@ std::string roadOf(Compilation &compilation) {
   if (request.texts.count(Stage::TileIR) || request.texts.count(Stage::TileIRBytecode))
     return "tileir";
   if (compilation.stage() != Stage::Graph) {
-    std::string roads = roadsOf(compilation.getModule());
-    return roads.empty() ? "tileir" : roads;
+    std::string via = viaOf(compilation.getModule());
+    return via.empty() ? "tileir" : via;
   }
-  std::string measured = measuredRoad(compilation.getModule(), gpu->gpu.chip);
-  return measured.empty() ? kBothRoads.str() : measured;
+  std::string measured = measuredBackend(compilation.getModule(), gpu->gpu.chip);
+  return measured.empty() ? kBothBackends.str() : measured;
 }
 
 /// The back end for the request's target. Null after an error.
@@ -135,20 +105,23 @@ std::unique_ptr<Backend> findBackend(Compilation &compilation, llvm::StringRef v
     return nullptr;
   }
   compilation.result.report["target"] = backend->name();
-  if (std::string road = backend->road(); !road.empty())
-    compilation.result.report["road"] = road;
+  if (std::string via = backend->via(); !via.empty())
+    compilation.result.report["backend"] = via;
   return backend;
 }
 
-/// The road of all kernels of a program that may go by both, where what is asked for is of one cubin: that of its products.
-std::string commonRoad(Compilation &compilation, const Backend &both) {
+/// The backend of all kernels of a program that may go by both, where what is asked for is of one
+/// cubin: that of its products.
+std::string commonBackend(Compilation &compilation, const Backend &both) {
   OwningOpRef<ModuleOp> copy = compilation.getModule().clone();
   PassManager manager(copy->getContext());
-  addPasses(manager, Stage::Graph, both);
-  addPasses(manager, Stage::Sched, both);
+  addStagePasses(manager, Stage::Graph, both);
+  addStagePasses(manager, Stage::Sched, both);
   // What is wrong with the program is told when it is compiled.
   ScopedDiagnosticHandler silence(copy->getContext(), [](mlir::Diagnostic &) { return success(); });
-  return succeeded(manager.run(*copy)) && llvm::StringRef(roadsOf(*copy)).ends_with("tileir") ? "tileir" : "ptx";
+  return succeeded(manager.run(*copy)) && llvm::StringRef(viaOf(*copy)).ends_with("tileir")
+             ? "tileir"
+             : "ptx";
 }
 
 /// Whether the stages that are asked for exist; says which does not.
@@ -156,10 +129,10 @@ bool checkStages(Compilation &compilation, const Backend &backend) {
   const CompileRequest &request = compilation.request;
   for (Stage stage : request.texts)
     if ((stage > Stage::Target || stage == Stage::Placed) && !backend.hasStage(stage)) {
-      std::string road = backend.road();
+      std::string via = backend.via();
       compilation.fail(Outcome::Unsupported, "stage '" + std::string(stageName(stage)) +
                                                  "' does not exist for target '" + request.target +
-                                                 "'" + (road.empty() ? "" : " via '" + road + "'"));
+                                                 "'" + (via.empty() ? "" : " via '" + via + "'"));
       return false;
     }
   if (request.launcher && !backend.machine().isGpu) {
@@ -189,40 +162,47 @@ void reportSharing(llvm::json::Object &report, ModuleOp module) {
 bool walk(Compilation &compilation, bool &tuned) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
-  // The program may say by which road, once it is read.
+  // The program may say by which backend, once it is read.
   std::unique_ptr<Backend> backend = findBackend(compilation, "auto");
   if (!backend || !compilation.start())
     return false;
   if (compilation.stage() == Stage::Graph && backend->machine().isGpu)
     result.report["program"] = programSignature(compilation.getModule());
-  backend = findBackend(compilation, roadOf(compilation));
-  if (backend && backend->road() == kBothRoads && compilation.stage() == Stage::Graph &&
+  // Passes on Graph IR move and merge casts; what the program says is in the graph as it comes.
+  std::string promotions;
+  if (request.explain && compilation.stage() == Stage::Graph)
+    promotions = explainPromotions(compilation.getModule(), result.diagnostics.sources);
+  backend = findBackend(compilation, backendOf(compilation));
+  if (backend && backend->via() == kBothBackends && compilation.stage() == Stage::Graph &&
       (request.texts.count(Stage::Cubin) || request.launcher))
-    backend = findBackend(compilation, commonRoad(compilation, *backend));
+    backend = findBackend(compilation, commonBackend(compilation, *backend));
   if (!backend || !checkStages(compilation, *backend))
     return false;
   Stage last = lastStage(request);
   if (compilation.stage() == Stage::Graph && !request.isIR &&
       !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
-        addPasses(manager, Stage::Graph, *backend);
+        addStagePasses(manager, Stage::Graph, *backend);
       }))
     return false;
   while (true) {
     Stage at = compilation.stage();
-    if (std::string roads = roadsOf(compilation.getModule()); at == Stage::Sched && backend->road() == kBothRoads && roads != kBothRoads) {
-      forgetRoads(compilation.getModule());
-      backend = findBackend(compilation, roads.empty() ? "ptx" : roads);
+    if (std::string via = viaOf(compilation.getModule());
+        at == Stage::Sched && backend->via() == kBothBackends && via != kBothBackends) {
+      forgetBackends(compilation.getModule());
+      backend = findBackend(compilation, via.empty() ? "ptx" : via);
       if (!backend)
         return false;
     }
     if (at == Stage::Sched) {
       tuned = isTuned(compilation.getModule());
-      std::string road = backend->road();
-      ScheduleReader reader{backend->machine(), backend->ceilings(),
-                            road.empty() ? "" : backend->chip() + " via " + road, sizesAtHand(result.info)};
+      std::string via = backend->via();
+      ScheduleReader reader{backend->machine(), backend->roofline(),
+                            via.empty() ? "" : backend->chip() + " via " + via,
+                            sizesAtHand(result.info)};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
-        result.explanation = reader.explain(compilation.getModule());
+        result.explanation =
+            promotions + (promotions.empty() ? "" : "\n") + reader.explain(compilation.getModule());
     }
     if (at == Stage::Tile)
       reportSharing(result.report, compilation.getModule());
@@ -232,9 +212,8 @@ bool walk(Compilation &compilation, bool &tuned) {
     if (at >= Stage::Tile)
       break;
     Stage next = Stage(int(at) + 1);
-    if (!compilation.advance(next, [&](OpPassManager &manager) {
-          addPasses(manager, next, *backend);
-        }))
+    if (!compilation.advance(
+            next, [&](OpPassManager &manager) { addStagePasses(manager, next, *backend); }))
       return false;
   }
   return backend->finish(compilation, last);

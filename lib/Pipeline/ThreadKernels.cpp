@@ -9,7 +9,8 @@ namespace tessera {
 
 using namespace mlir;
 
-LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu, int optimizationLevel) {
+LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu,
+                              int optimizationLevel) {
   auto kernels = module.getBody().getOps<target::KernelOp>();
   if (kernels.empty())
     return success();
@@ -21,10 +22,9 @@ LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu
   if (failed(version) || failed(verify(*functions)))
     return failure();
   ptx::PtxOptions options;
-  options.chip = gpu.ptxChip;
   options.version = std::max(gpu.ptxVersion, *version);
   options.optimizationLevel = optimizationLevel;
-  FailureOr<std::string> text = ptx::compileToPtx(*functions, options);
+  FailureOr<std::string> text = ptx::compileToPtx(*functions, gpu, options);
   if (failed(text))
     return failure();
 

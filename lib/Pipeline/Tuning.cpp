@@ -10,10 +10,7 @@
 
 namespace tessera {
 
-static std::string tablePath(const std::string &chip) {
-  std::string folder = rt::cacheFolder();
-  return folder.empty() ? "" : folder + "/tuning-" + chip + ".txt";
-}
+static std::string tableName(const std::string &chip) { return "tuning-" + chip + ".txt"; }
 
 static void tellOnce(const std::string &path, const std::string &problem) {
   static std::mutex mutex;
@@ -25,9 +22,13 @@ static void tellOnce(const std::string &path, const std::string &problem) {
 }
 
 std::unique_ptr<mlir::Pass> createTuningPass(const std::string &chip) {
-  std::string path = tablePath(chip);
   std::vector<std::string> problems;
-  auto table = std::make_shared<const TuningTable>(TuningTable::read(path, chip, problems));
+  auto table = std::make_shared<const TuningTable>();
+  std::string path;
+  if (std::optional<rt::CacheTable> found = rt::cacheTable(tableName(chip))) {
+    path = found->path;
+    table = std::make_shared<const TuningTable>(TuningTable::parse(found->text, chip, problems));
+  }
   for (const std::string &problem : problems)
     tellOnce(path, problem);
   return sched::createScheduleApplyTuning(
@@ -44,7 +45,8 @@ bool isTuned(mlir::ModuleOp module) {
 }
 
 void tellUnusableTuning(const std::string &chip) {
-  tellOnce(tablePath(chip),
+  std::optional<rt::CacheTable> found = rt::cacheTable(tableName(chip));
+  tellOnce(found ? found->path : tableName(chip),
            "no code could be made with measured tiles and hints; the cost model's are taken");
 }
 

@@ -1,9 +1,9 @@
 //===- Elementwise.cpp - Elementwise operations with error bounds ---------===//
 //
-// The bound of f(x) has two parts. What the operands' errors can do is found over the whole
-// interval v +- e and not from the derivative at v alone: monotone functions are evaluated at both
-// ends, the others have a Lipschitz constant or a formula. What f itself adds is its promised error
-// (ScalarEval.h) in the type it is computed in.
+// The bound of f(x) has two parts. The effect of the operands' errors is computed over the whole
+// interval v ± e, not from the derivative at v alone: monotone functions are evaluated at both
+// ends, the others have a Lipschitz constant or a formula. The error of f itself is its error bound
+// (ScalarEval.h) in the computation type.
 //
 //===----------------------------------------------------------------------===//
 #include "Tensor.h"
@@ -15,10 +15,10 @@ using namespace tessera;
 using namespace tessera::reference;
 
 //===----------------------------------------------------------------------===//
-// What the operands' errors do
+// Propagation of the operands' errors
 //===----------------------------------------------------------------------===//
 
-/// The change of a monotone function over v +- e; infinite if an end is outside its domain or at a
+/// The change of a monotone function over v ± e; infinite if an end is outside its domain or at a
 /// pole.
 static double monotoneBound(ScalarOp op, Approximation x) {
   double low = x.value - x.bound, high = x.value + x.bound;
@@ -29,7 +29,7 @@ static double monotoneBound(ScalarOp op, Approximation x) {
   return std::max(std::fabs(atLow - at), std::fabs(atHigh - at));
 }
 
-/// Zero if a step function has one value over v +- e, else infinite.
+/// Zero if a step function is constant over v ± e, otherwise infinite.
 static double stepBound(ScalarOp op, Approximation x) {
   double low = x.value - x.bound, high = x.value + x.bound;
   return evaluateFloat(op, &low) == evaluateFloat(op, &high) ? 0 : kInfinity;
@@ -55,7 +55,7 @@ static double tangentBound(Approximation x) {
 static double powerBound(Approximation x, Approximation y) {
   double at = std::pow(x.value, y.value), low = x.value - x.bound, high = x.value + x.bound;
   if (low <= 0) {
-    // Only fixed exponents have values around and below a zero base.
+    // Only constant exponents have values around and below a zero base.
     if (y.bound > 0 || (high >= 0 && y.value < 0))
       return kInfinity;
     double change =
@@ -77,15 +77,15 @@ static double angleBound(Approximation y, Approximation x) {
   return crossesCut || distance == 0 ? kInfinity : std::hypot(x.bound, y.bound) / distance;
 }
 
-/// Operations that jump where x / y crosses an integer. `u` is the unit roundoff of the division in
-/// a kernel.
+/// Operations that are discontinuous where x / y crosses an integer. `u` is the unit roundoff of
+/// the division in a kernel.
 static double quotientStepBound(ScalarOp op, Approximation x, Approximation y, double u) {
   double quotient = x.value / y.value;
   if (x.bound == 0 && y.bound == 0 &&
       (!std::isfinite(quotient) || std::fma(-quotient, y.value, x.value) == 0))
-    return 0; // a whole quotient, or one that a correct division cannot take for whole
+    return 0; // an integer quotient, or one that a correct division cannot round to an integer
   if (std::isinf(y.value) && std::fabs(x.value) <= x.bound)
-    return kInfinity; // a whole step lies between the quotients of a negative and a positive x
+    return kInfinity; // the quotients of a negative and a positive x differ by a whole step
   double spread = quotientBound(x, y) + 4 * u * std::fabs(quotient);
   bool truncates = op == ScalarOp::FMod;
   auto whole = [&](double q) { return truncates ? std::trunc(q) : std::floor(q); };
@@ -96,7 +96,7 @@ static double quotientStepBound(ScalarOp op, Approximation x, Approximation y, d
   return x.bound + std::fabs(whole(quotient)) * y.bound;
 }
 
-/// How far f can be from f(v) when its operands are within their bounds.
+/// How far f can be from f(v) if its operands are within their bounds.
 static double propagatedBound(ScalarOp op, const Approximation *x, double u) {
   switch (op) {
   case ScalarOp::Add:
@@ -156,7 +156,7 @@ static double propagatedBound(ScalarOp op, const Approximation *x, double u) {
 }
 
 //===----------------------------------------------------------------------===//
-// What an operation adds
+// Errors of the operations themselves
 //===----------------------------------------------------------------------===//
 
 /// Whether a correctly rounded operation gives exactly this value on exact operands.
@@ -179,8 +179,8 @@ static bool isExactResult(ScalarOp op, const double *x, double value, DType dtyp
   }
 }
 
-/// What a quick form may lose besides, in unit roundoffs of f32: 2^-13 of the scale of the
-/// function's own error, and all of what is below 2^-120.
+/// The additional error of a fast form, in unit roundoffs of f32: 2^-13 of the scale of the
+/// function's own error, and everything below 2^-120.
 static double quickErrorUnits(ScalarOp op, const double *x, double exact) {
   constexpr double units = 0x1p11, tiny = 0x1p-96;
   switch (op) {
@@ -202,8 +202,8 @@ static double quickErrorUnits(ScalarOp op, const double *x, double exact) {
   }
 }
 
-/// Whether the result hangs on the sign of a zero, which the order of a sum or a choice of equals
-/// may change.
+/// Whether the result depends on the sign of a zero, which the order of a sum or a selection
+/// between equal values may change.
 static bool dependsOnSignOfZero(ScalarOp op, const double *x, double value) {
   switch (op) {
   case ScalarOp::Div:
@@ -245,13 +245,13 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
   if (isUncertain || dependsOnSignOfZero(op, values, value))
     return Approximation::uncertain(value);
   if (!isFinite) {
-    // A masked element (weight zero) need not be looked at.
+    // A masked element (weight zero) need not be evaluated.
     bool isProduct = op == ScalarOp::Mul || op == ScalarOp::Fma;
     if (isProduct && (values[0] == 0 || values[1] == 0))
       return Approximation::uncertain(value);
     if ((isProduct || op == ScalarOp::Div) && (mayChangeSign(x[0]) || mayChangeSign(x[1])))
       return Approximation::uncertain(value);
-    if (op == ScalarOp::Pow && !isExact) // 1^nan and inf^0 are finite, their neighbours are not
+    if (op == ScalarOp::Pow && !isExact) // 1^NaN and inf^0 are finite, their neighbours are not
       return Approximation::uncertain(value);
     if (!std::isfinite(value) || (value == 0 && isExact))
       return {value, 0};
@@ -278,11 +278,11 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
     units += quickErrorUnits(op, values, magnitude);
   if (op == ScalarOp::FloorDiv && roundTo(dtype, value) != value)
     units = magnitude; // a quotient with more digits than the type has
-  // Other operations that choose an operand or a whole number add nothing, not even a rounding.
+  // Other operations that select an operand or an integer add nothing, not even a rounding.
   return rounding.checked({value, units == 0 ? bound : bound + rounding.error(units, magnitude)});
 }
 
-/// A comparison or test of floats. The result is certain if the operands' intervals do not meet.
+/// A comparison or test of floats. The result is certain if the operands' intervals are disjoint.
 static bool isCertainTest(const Approximation *x, unsigned arity) {
   for (unsigned i = 0; i < arity; ++i)
     if (x[i].bound == kInfinity)
@@ -293,7 +293,7 @@ static bool isCertainTest(const Approximation *x, unsigned arity) {
   return margin == 0 || !(std::fabs(x[0].value - x[1].value) <= margin);
 }
 
-/// A choice under an uncertain condition is certain if both sides are the same number.
+/// A selection under an uncertain condition is certain if both sides are the same number.
 static Approximation chooseEither(Approximation x, Approximation y) {
   if (x.value == y.value || (std::isnan(x.value) && std::isnan(y.value)))
     return {x.value, std::max(x.bound, y.bound)};
@@ -363,19 +363,19 @@ TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorR
 // Casts
 //===----------------------------------------------------------------------===//
 
-/// An explicit cast rounds: the bound is what the ends of the interval round to.
+/// An explicit cast rounds: the bound covers the rounded ends of the interval.
 static Approximation roundExplicitly(Approximation x, DType dtype) {
   double value = roundTo(dtype, x.value);
   if (x.bound == kInfinity)
     return {value, x.bound};
   double low = roundTo(dtype, x.value - x.bound), high = roundTo(dtype, x.value + x.bound);
-  if (std::isnan(low + high)) // also what is too large for a type without infinities
+  if (std::isnan(low + high)) // also numbers that are too large for a type without infinities
     return std::isnan(low) && std::isnan(high) ? Approximation{value, 0}
                                                : Approximation::uncertain(value);
   return {value, low == high ? 0 : std::max(value - low, high - value)};
 }
 
-/// Any other cast may round, or keep the wider type until a later one does.
+/// Any other cast may round, or keep the wider type until a later one rounds.
 static Approximation roundPerhaps(Approximation x, DType dtype) {
   if (std::isinf(x.value) && std::isnan(roundTo(dtype, x.value)))
     return Approximation::uncertain(x.value);
@@ -383,7 +383,7 @@ static Approximation roundPerhaps(Approximation x, DType dtype) {
     return x;
   const Rounding &rounding = roundingOf(dtype);
   double magnitude = std::fabs(x.value) + x.bound;
-  // f32 is stored as it is computed: its rounding is the compute unit.
+  // f32 is stored as computed: its rounding is that of the computation.
   double units = rounding.storageUnit > 0 ? 0 : magnitude;
   return rounding.checked({x.value, x.bound + rounding.error(units, magnitude)});
 }

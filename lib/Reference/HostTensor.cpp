@@ -21,7 +21,7 @@ static double loadHalf(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/// e4m3: exponents up to 15, and only all bits set is nan. e5m2 is the upper half of an fp16.
+/// e4m3: exponents up to 15, and only all bits set is NaN. e5m2 is the upper half of an fp16.
 static double loadE4M3(uint8_t bits) {
   int exponent = (bits >> 3) & 15, fraction = bits & 7;
   double magnitude = (bits & 0x7f) == 0x7f ? std::nan("")
@@ -92,7 +92,7 @@ TensorRef reference::readHostTensor(const HostTensor &host) {
   return tensor;
 }
 
-/// The error in units of its bound: at most 1 if the element is right.
+/// The error relative to its bound: at most 1 if the element is correct.
 static double relativeError(double expected, double bound, double computed) {
   if (std::isnan(expected) || std::isnan(computed))
     return std::isnan(expected) && std::isnan(computed) ? 0 : kInfinity;

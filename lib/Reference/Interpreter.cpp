@@ -1,8 +1,8 @@
-//===- Interpreter.cpp - Walks a graph function ---------------------------===//
+//===- Interpreter.cpp - Evaluates a graph function -----------------------===//
 //
-// An operation is evaluated from what GraphOpInterface says of it and nothing else: its operands
-// are gathered over the iteration space, the scalar body is applied, the reduced dimensions are
-// joined. Composites are replaced by their decomposition in a private copy of the function first.
+// An operation is evaluated from its GraphOpInterface alone: its operands are gathered over the
+// iteration space, the scalar body is applied, the reduced dimensions are combined. Composites are
+// first decomposed in a private copy of the function.
 //
 //===----------------------------------------------------------------------===//
 #include "HostTensor.h"
@@ -22,7 +22,7 @@ using namespace tessera::reference;
 
 namespace {
 
-/// An index into a tensor as a function of the iteration point: affine where possible, else
+/// An index into a tensor as a function of the iteration point: affine if possible, otherwise
 /// evaluated at every point.
 class IndexMap {
 public:
@@ -36,7 +36,7 @@ public:
     }
   }
 
-  /// Whether the elements are taken in the order they are stored in.
+  /// Whether the elements are read in memory order.
   bool isIdentity(ArrayRef<int64_t> iteration, ArrayRef<int64_t> sourceSizes) const {
     if (!general.empty() || base != 0 || iteration != sourceSizes)
       return false;
@@ -120,25 +120,25 @@ TensorRef gather(const TensorRef &source, const IndexMap &map, ArrayRef<int64_t>
   return result;
 }
 
-/// How many digits the numerics policy leaves factors of f32 products; 0: all.
+/// The precision that the numerics policy leaves to factors of f32 products, in binary digits; 0:
+/// all.
 unsigned productDigitsOf(func::FuncOp function) {
   return llvm::StringSwitch<unsigned>(gir::numericsOption(function, "matmul"))
-      .Case("tf32", 10) // eleven, but the eleventh may be cut and not rounded
+      .Case("tf32", 10) // eleven, but the eleventh may be truncated instead of rounded
       .Case("bf16", 8)
       .Default(0);
 }
 
-/// Whether functions may have the digits of 16 bits only: as the policy says, or where the program
-/// has no others.
+/// Whether functions may have 16-bit precision only: by the policy, or because the program uses no
+/// wider type.
 bool mayTakeQuickForms(func::FuncOp function) {
   StringRef policy = gir::numericsOption(function, "fast_math");
   Type type = gir::narrowValueType(function);
   return policy.empty() ? type && (type.isBF16() || type.isF16()) : policy == "true";
 }
 
-/// The elements of `source` at places that other tensors say, which have an element for each point:
-/// along the dimensions that have one, indices beyond either end are taken as the nearest inside.
-/// Where an index is uncertain, so is the element.
+/// The elements of `source` at indices that other tensors hold, one for each point; indices out of
+/// range are clamped. If an index is uncertain, so is the element.
 TensorRef gatherAt(const TensorRef &source, const IndexMap &rest, ArrayRef<TensorRef> places,
                    ArrayRef<int64_t> iteration) {
   auto result = std::make_shared<Tensor>(source->dtype, iteration);
@@ -239,7 +239,7 @@ LogicalResult Interpreter::bindArguments(func::FuncOp function, ArrayRef<HostTen
     for (auto [size, actual] : llvm::zip_equal(type.getShape(), argument.sizes))
       if (size.isSymbol())
         symbols.try_emplace(size.symbolName(), actual);
-    // An integer that the caller passes may also be a size.
+    // An integer argument may also be a size.
     auto name = function.getArgAttrOfType<StringAttr>(parameter.getArgNumber(), gir::kNameAttr);
     if (name && type.getRank() == 0 && type.getElementType().isInteger(64))
       symbols.try_emplace(name, readHostTensor(argument)->integers[0]);
@@ -284,7 +284,7 @@ FailureOr<std::vector<Result>> Interpreter::run(func::FuncOp function) {
         return failure();
       continue;
     }
-    if (isa<gir::PrintOp>(op)) // for the eye, not for the result
+    if (isa<gir::PrintOp>(op)) // printed only; not part of the result
       continue;
     FailureOr<TensorRef> result = evaluate(&op);
     if (failed(result))
@@ -350,7 +350,7 @@ FailureOr<TensorRef> Interpreter::evaluate(Operation *op) {
   return op->emitError("expected a graph operation"), failure();
 }
 
-/// Fails at the first element that certainly does not hold.
+/// Fails at the first element that certainly violates the condition.
 LogicalResult Interpreter::evaluateCheck(gir::CheckOp op) {
   const Tensor &condition = *values[op.getCondition()], &value = *values[op.getValue()];
   size_t wrong = 0, count = condition.integers.size();

@@ -1,9 +1,9 @@
 //===- Reduce.cpp - Reductions, scans and contractions with error bounds --===//
 //
-// A kernel may join terms in any order, in blocks, re-based between them; the bound of a sum is
-// therefore in terms of the sum of magnitudes. A contraction computes three matrix products in
-// double: of the values, of their magnitudes, and of magnitudes plus bounds, whose difference is
-// what the operands' errors can do.
+// A kernel may combine terms in any order, in blocks, rescaled between them; the bound of a sum is
+// therefore relative to the sum of magnitudes. A contraction computes three matrix products in
+// double: of the values, of their magnitudes, and of magnitudes plus bounds. The difference of the
+// last two is the effect of the operands' errors.
 //
 //===----------------------------------------------------------------------===//
 #include "Tensor.h"
@@ -25,7 +25,7 @@ static Approximation finishSum(double value, double magnitude, double bound, boo
                                int64_t terms, const Rounding &rounding) {
   if (!(bound < kInfinity))
     return Approximation::uncertain(value);
-  if (!std::isfinite(magnitude)) // infinite terms, not overflow: they decide alone
+  if (!std::isfinite(magnitude)) // infinite terms, not overflow: they determine the result
     return {value, 0};
   if (magnitude + bound > rounding.accumulatorMax) // some order overflows
     return Approximation::uncertain(value);
@@ -38,7 +38,7 @@ static Approximation finishSum(double value, double magnitude, double bound, boo
 }
 
 namespace {
-/// Joins of terms that come one after the other; each can say what it has so far.
+/// Incremental reductions, which can return the result so far.
 struct RunningSum {
   explicit RunningSum(const Rounding &rounding) : rounding(rounding) {}
 
@@ -84,6 +84,7 @@ struct RunningProduct {
     bound += 2 * rounding.computeUnit * std::fabs(value);
     above *= std::max(size + term.bound, 1.0);
     below *= size == 0 ? 1.0 : std::min(size, 1.0);
+    hasZero |= size == 0;
   }
   Approximation get() const {
     if (terms == 1)
@@ -92,19 +93,18 @@ struct RunningProduct {
       return Approximation::uncertain(value);
     if (!isFinite)
       return {value, hasKnownSign ? 0 : kInfinity};
-    // Another order may overflow or underflow on its way.
+    // Another order may overflow or underflow in between.
     if (!(bound < kInfinity) || above > rounding.accumulatorMax ||
-        (value != 0 && below < rounding.minNormal))
+        (!hasZero && below < rounding.minNormal))
       return Approximation::uncertain(value);
-    return rounding.checked({value, value == 0 && bound == 0
-                                        ? 0
-                                        : bound + rounding.error(0, std::fabs(value) + bound)});
+    return rounding.checked(
+        {value, hasZero && bound == 0 ? 0 : bound + rounding.error(0, std::fabs(value) + bound)});
   }
 
   const Rounding &rounding;
   Approximation first = {1, 0};
   double value = 1, bound = 0, above = 1, below = 1;
-  bool isFinite = true, hasKnownSign = true, isUncertain = false;
+  bool isFinite = true, hasKnownSign = true, isUncertain = false, hasZero = false;
   int64_t terms = 0;
 };
 
@@ -125,7 +125,7 @@ struct RunningExtreme {
   }
 
   double sign, value = -kInfinity, low = -kInfinity, high = -kInfinity;
-  std::optional<Approximation> special; // nan or uncertain: it decides alone
+  std::optional<Approximation> special; // NaN or uncertain: it determines the result
 };
 } // namespace
 
@@ -155,7 +155,7 @@ struct RunningInteger {
 
   void add(int64_t term, bool uncertain) {
     int64_t operands[] = {value, term};
-    // One certain element decides any and all.
+    // One certain element determines any and all.
     bool isLogical = op == ReduceOp::Any || op == ReduceOp::All;
     isDecided |= isLogical && !uncertain && (term != 0) == (op == ReduceOp::Any);
     isUncertain |= uncertain;
@@ -177,8 +177,8 @@ struct RunningInteger {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Walks rows of `length` elements that lie `step` apart, beginning at `begin(row)`, and calls
-/// `visit(row, i, at, running)` behind each element; `running.get()` is the join so far.
+/// Iterates over rows of `length` elements with stride `step`, starting at `begin(row)`, and calls
+/// `visit(row, i, at, running)` after each element; `running.get()` is the reduction so far.
 template <typename Begin, typename Visit>
 static void walkRows(ReduceOp op, DType dtype, const Tensor &x, int64_t rows, int64_t length,
                      int64_t step, Begin begin, Visit visit) {
@@ -206,7 +206,8 @@ static void walkRows(ReduceOp op, DType dtype, const Tensor &x, int64_t rows, in
     walk(RunningExtreme(op));
 }
 
-template <typename Running> static void storeRunning(const Running &running, Tensor &to, int64_t at) {
+template <typename Running>
+static void storeRunning(const Running &running, Tensor &to, int64_t at) {
   if constexpr (std::is_same_v<Running, RunningInteger>)
     running.store(to, at);
   else
@@ -240,7 +241,7 @@ TensorRef reference::scanTensor(ReduceOp op, DType dtype, const Tensor &input, u
   return result;
 }
 
-/// Elements as a tensor of their own.
+/// Copies elements to a separate tensor.
 static Tensor pick(const Tensor &from, llvm::ArrayRef<int64_t> places) {
   Tensor result(from.dtype, int64_t(places.size()));
   for (auto [i, at] : llvm::enumerate(places)) {
@@ -281,13 +282,13 @@ TensorRef reference::scanByKey(ReduceOp op, const Tensor &input, const Tensor &k
   return result;
 }
 
-TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources,
-                                 const Tensor &indices, int64_t dim) {
+TensorRef reference::addAtPlaces(const Tensor &input, const Tensor &sources, const Tensor &indices,
+                                 int64_t dim) {
   auto result = std::make_shared<Tensor>(input);
   llvm::ArrayRef<int64_t> sizes = input.sizes;
   int64_t stride = product(sizes.drop_front(dim + 1));
   std::map<int64_t, std::vector<int64_t>> sentTo;
-  std::set<int64_t> unknown; // rows along `dim` for which something has an uncertain index
+  std::set<int64_t> unknown; // rows along `dim` with an uncertain index
   Sizes point(sizes.size(), 0);
   for (int64_t i = 0, count = sources.size(); i < count; ++i) {
     int64_t row = 0;
@@ -355,7 +356,7 @@ TensorRef reference::putAtPlaces(const Tensor &sources, const Tensor &indices,
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// c[m, n] += a[m, k] * b[k, n], four rows of b at a time over blocks that stay in the cache.
+/// c[m, n] += a[m, k] * b[k, n], four rows of b at a time, which stay in the cache.
 static void multiplyMatrices(const double *a, const double *b, double *c, int64_t m, int64_t n,
                              int64_t k) {
   constexpr int64_t columns = 512, depth = 64;
@@ -395,8 +396,8 @@ static std::vector<double> productOf(const std::vector<double> &a, const std::ve
 static constexpr double leastNormal = 0x1p-126; // of f32 and bf16
 
 namespace {
-/// One factor of a contraction: values, magnitudes, and magnitudes with their bounds. Where units
-/// flush, a subnormal number may count as zero.
+/// One factor of a contraction: values, magnitudes, and magnitudes plus bounds. If the hardware
+/// flushes subnormal numbers, they may count as zero.
 struct Factor {
   Factor(const Tensor &x, int64_t begin, int64_t count, bool flushes)
       : values(x.values.begin() + begin, x.values.begin() + begin + count),
@@ -421,8 +422,8 @@ struct Factor {
 };
 } // namespace
 
-/// A row of terms some of which are infinite, nan or uncertain: what decides is whether they meet a
-/// zero.
+/// A row with infinite, NaN or uncertain terms: the result depends on whether they are multiplied
+/// by zero.
 static Approximation contractSpecialRow(const Factor &x, int64_t xBegin, const Factor &y,
                                         int64_t yBegin, int64_t k, double value) {
   bool isSpecial = false;
@@ -437,13 +438,13 @@ static Approximation contractSpecialRow(const Factor &x, int64_t xBegin, const F
         std::fabs(b.value) <= b.bound) // a masked element, or an unknown sign
       return Approximation::uncertain(value);
   }
-  return {value, isSpecial ? 0 : kInfinity}; // else finite terms that overflow
+  return {value, isSpecial ? 0 : kInfinity}; // otherwise finite terms that overflow
 }
 
 static void contractFloats(const Tensor &lhs, const Tensor &rhs, Tensor &result, int64_t batch,
                            int64_t m, int64_t n, int64_t k) {
   const Rounding &rounding = roundingOf(result.dtype);
-  // Units that multiply bf16 (AMX, BFMMLA) know no subnormal numbers: factors, products and sums.
+  // Instructions that multiply bf16 (AMX, BFMMLA) flush subnormal factors, products and sums.
   bool flushes = lhs.dtype == DType::BF16 && rhs.dtype == DType::BF16;
   double flushed = flushes ? 2 * double(k) * leastNormal : 0;
   for (int64_t b = 0; b < batch; ++b) {
@@ -455,7 +456,8 @@ static void contractFloats(const Tensor &lhs, const Tensor &rhs, Tensor &result,
     for (int64_t i = 0; i < m * n; ++i) {
       Approximation sum;
       if (std::isfinite(widths[i]))
-        sum = finishSum(values[i], sizes[i], std::max(0.0, widths[i] - sizes[i]) + (isIntegral ? 0 : flushed),
+        sum = finishSum(values[i], sizes[i],
+                        std::max(0.0, widths[i] - sizes[i]) + (isIntegral ? 0 : flushed),
                         isIntegral && sizes[i] <= rounding.exactInteger, k, rounding);
       else
         sum = contractSpecialRow(x, i / n * k, y, i % n * k, k, values[i]);

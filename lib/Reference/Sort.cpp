@@ -9,14 +9,14 @@ using namespace tessera;
 using namespace tessera::reference;
 
 namespace {
-/// Where an element may be among the others; nan is the largest.
+/// The range of an element's position among the others; NaN is the largest.
 struct Range {
   bool isNan;
   double low, high;
 };
 } // namespace
 
-/// The numbers at the ends count as inside of a range that is more than one number.
+/// The ends of a range are inclusive if it contains more than one number.
 static Range rangeOf(Approximation x, bool negated) {
   if (std::isnan(x.value))
     return {!negated, negated ? -kInfinity : kInfinity, negated ? -kInfinity : kInfinity};
@@ -27,7 +27,8 @@ static Range rangeOf(Approximation x, bool negated) {
           std::nextafter(value + x.bound, kInfinity)};
 }
 
-/// An index is certain if all elements before it are surely not larger, and all behind not smaller.
+/// An index is certain if all elements before it are certainly not larger, and all after it not
+/// smaller.
 static void markUncertain(llvm::ArrayRef<Range> ranges, llvm::ArrayRef<int64_t> order,
                           uint8_t *uncertain) {
   double most = -kInfinity, least = kInfinity;

@@ -72,14 +72,14 @@ const Rounding &reference::roundingOf(DType dtype) {
 }
 
 Approximation Rounding::checked(Approximation x) const {
-  // Not for infinities: those that stay are certain.
+  // Not for infinities: those that persist are certain.
   if (std::isfinite(x.value) && !(std::fabs(x.value) + x.bound <= max))
     return Approximation::uncertain(x.value);
   return x;
 }
 
 double reference::roundTo(DType dtype, double value) {
-  // What is too large for e4m3, which has no infinity, is nan there.
+  // Numbers that are too large for e4m3, which has no infinity, become NaN.
   double beyond = dtype == DType::FP8E4M3 ? std::nan("") : kInfinity;
   if (std::isinf(value))
     return std::copysign(beyond, value);

@@ -47,16 +47,16 @@ struct Tensor {
 };
 using TensorRef = std::shared_ptr<const Tensor>;
 
-/// How operations with a floating point result type may round.
+/// The rounding of operations with a floating-point result type.
 struct Rounding {
-  double computeUnit;    ///< unit roundoff of the type that it is computed in, twice that for f64,
-                         ///< where the reference itself rounds
-  double storageUnit;    ///< unit roundoff of a narrower element type, else 0
-  double minNormal;      ///< below it errors are absolute
-  double underflow;      ///< error there: a subnormal may be rounded or flushed to zero
-  double max;            ///< largest finite value
-  double accumulatorMax; ///< the same of the type that sums are accumulated in
-  double exactInteger;   ///< integers up to it are exact in sums
+  double computeUnit;         ///< unit roundoff of the computation type, twice that for f64,
+                              ///< where the reference itself rounds
+  double storageUnit;         ///< unit roundoff of a narrower element type, otherwise 0
+  double minNormal;           ///< below it errors are absolute
+  double underflow;           ///< error there: a subnormal may be rounded or flushed to zero
+  double max;                 ///< largest finite value
+  double accumulatorMax;      ///< the same of the accumulation type
+  double exactInteger;        ///< integers up to it are exact in sums
   double storedInteger = 256; ///< integers up to it are exact as elements
 
   /// The error of a result of this magnitude that is computed with `units` unit roundoffs.
@@ -65,16 +65,16 @@ struct Rounding {
     return computed + storageUnit * (magnitude + computed) +
            (magnitude < 4 * minNormal ? underflow : 0);
   }
-  /// Constant of a sum or contraction of n terms, times the sum of magnitudes.
+  /// The constant of a sum or contraction of n terms, times the sum of magnitudes.
   double sumUnit(int64_t n) const { return 2 * double(n + 8) * computeUnit; }
-  /// Marks what may overflow as uncertain.
+  /// Marks values that may overflow as uncertain.
   Approximation checked(Approximation x) const;
 };
 const Rounding &roundingOf(DType dtype);
 IntegerFormat formatOf(DType dtype);
 
-// The operations; element counts and types are the caller's to get right.
-/// With `isQuick` functions may have quick forms (tile-relax-math).
+// The operations; callers guarantee element counts and types.
+/// With `isQuick` functions may have fast forms (tile-fast-math).
 TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs,
                      bool isQuick = false);
 TensorRef castTensor(const TensorRef &input, DType dtype, bool isExplicit);
@@ -83,15 +83,16 @@ TensorRef perhapsRounded(const TensorRef &input, unsigned digits);
 /// Reduces rows of `length` elements; the result has `sizes`.
 TensorRef reduceRows(ReduceOp op, DType dtype, const Tensor &input, llvm::ArrayRef<int64_t> sizes,
                      int64_t length);
-/// The tensor with sources added at indices along `dim`; those outside are left out.
+/// The tensor with sources added at indices along `dim`; indices out of range are ignored.
 TensorRef addAtPlaces(const Tensor &input, const Tensor &sources, const Tensor &indices,
                       int64_t dim);
-/// The tensor of these sizes whose rows have the sources at indices along the last dimension; those
-/// outside are left out, and what no source reaches is uncertain.
+/// The tensor of these sizes whose rows have the sources at indices along the last dimension;
+/// indices out of range are ignored, and elements without a source are uncertain.
 TensorRef putAtPlaces(const Tensor &sources, const Tensor &indices, llvm::ArrayRef<int64_t> sizes);
-/// The indices that sort the rows, or the first of them; uncertain where elements that may be equal change places.
+/// The indices that sort the rows, or the first of them; uncertain where elements that may be equal
+/// would change places.
 TensorRef sortRows(const Tensor &input, bool descending, std::optional<int64_t> first);
-/// Joins the elements along a dimension with all before them.
+/// The inclusive scan along a dimension.
 TensorRef scanTensor(ReduceOp op, DType dtype, const Tensor &input, unsigned dim);
 /// The same over elements of one key each; keys outside of [0, below) count as the last.
 TensorRef scanByKey(ReduceOp op, const Tensor &input, const Tensor &keys, unsigned dim,

@@ -1,12 +1,13 @@
-//===- Bulk.cpp - Rows and boxes that are copied as a whole ---------------===//
+//===- Bulk.cpp - Mbarriers, bulk copies and TMA --------------------------===//
 //
-// One thread of a block begins such a copy, which happens at any time until its gate is open, or until
-// it is waited for as a send. A gate knows how often it has opened; who waits there sees the lowest bit of that.
-// Copies see what threads have written into shared memory if these have fenced it since, and the one that
-// begins the copy knows of that.
+// A thread issues a bulk copy or TMA load, which happens at any time until its full mbarrier
+// completes a phase, or, for a bulk store, until it is waited for. An mbarrier counts its phases; a
+// waiting warp sees the parity of that count. A copy sees a thread's write to shared memory if a
+// proxy fence of the thread follows it and is ordered before the copy.
 //
-// What a block brings for all blocks of its cluster is a copy into each of them. It counts at the gate there, which opens
-// when that block has begun its own as well. Nobody may tell gates of a block that may have ended, nor copy there.
+// A multicast is a copy into each CTA of the cluster. It counts at the mbarrier there, whose phase
+// completes when that CTA has issued its own load as well. No warp may arrive at an mbarrier of a
+// CTA that may have exited, nor copy into its memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Machine.h"
@@ -14,43 +15,44 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-static constexpr int64_t kPiece = 16; // bytes
+static constexpr int64_t kChunk = 16; // bytes
 
-/// By how many elements a row lies behind a multiple of 16 bytes. Tensors begin at such a multiple.
+/// The misalignment of a row in elements. Tensors are aligned to 16 bytes.
 static int64_t shiftOf(const Frame &frame, const GlobalAccess &row, const View &view) {
   int64_t place = view.offset;
   for (auto [dim, slot] : llvm::enumerate(row.coords))
     place += frame.slots[slot].scalar.integer * row.tileSizes[dim] * view.strides[dim];
   if (row.front)
     place -= frame.slots[row.front->second].scalar.integer;
-  return place & (kPiece / row.element.bytes() - 1);
+  return place & (kChunk / row.element.bytes() - 1);
 }
 
-/// Whether a tensor copy takes boxes of a view: all but neighbours lie whole pieces apart, none of them backward.
-bool Machine::isBoxed(const Step &step) {
+/// Whether a tensor map can describe a view: its address and its strides are multiples of 16 bytes,
+/// and the strides are positive.
+bool Machine::checkTensorMap(const Step &step) {
   const View &view = viewOf(*step.global);
-  int64_t elements = kPiece / step.global->element.bytes();
-  bool isWhole = view.offset % elements == 0;
+  int64_t elements = kChunk / step.global->element.bytes();
+  bool isValid = view.offset % elements == 0;
   for (auto [size, stride] : llvm::zip_equal(view.sizes, view.strides))
-    isWhole &= size <= 1 || stride == 1 || (stride > 0 && stride % elements == 0);
-  if (!isWhole)
+    isValid &= size <= 1 || stride == 1 || (stride > 0 && stride % elements == 0);
+  if (!isValid)
     setup.findings.add(FindingKind::Misaligned, step.op,
-                       "misaligned access: a tensor copy takes boxes of a view that begins and steps by multiples of 16 bytes");
-  return isWhole;
+                       "TMA requires a view whose address and strides are multiples of 16 bytes");
+  return isValid;
 }
 
-/// Where the row begins in its slot; nothing, after a finding, where it cannot.
-std::optional<int64_t> Machine::rowBase(Block &block, Warp &warp, const Step &step) {
-  std::optional<int64_t> base = slotBase(block, warp, step);
-  if (step.isBox)
-    return isBoxed(step) ? base : std::nullopt;
+/// The address of the tile in its stage; none, after a finding, if the copy is not possible.
+std::optional<int64_t> Machine::copyBase(Cluster &cluster, Warp &warp, const Step &step) {
+  std::optional<int64_t> base = stageBase(cluster, warp, step);
+  if (step.isTma)
+    return checkTensorMap(step) ? base : std::nullopt;
   int64_t shift = shiftOf(warp.frame, *step.global, viewOf(*step.global));
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
   if (!base || shift <= buffer.slack)
     return base ? std::optional(*base + shift * buffer.element.bytes()) : std::nullopt;
   setup.findings.add(FindingKind::Misaligned, step.op,
-                     "misaligned access: the row lies " + std::to_string(shift) +
-                         " elements behind a multiple of 16 bytes, its slot has slack for " +
+                     "the row begins " + std::to_string(shift) +
+                         " elements after a multiple of 16 bytes, its stage has slack for " +
                          std::to_string(buffer.slack));
   return std::nullopt;
 }
@@ -59,256 +61,280 @@ std::optional<int64_t> Machine::rowBase(Block &block, Warp &warp, const Step &st
 // Fences
 //===----------------------------------------------------------------------===//
 
-void Machine::noteWrite(Block &block, const Warp &warp, const Step &step, int64_t base) {
-  if (!setup.program.hasRows)
+void Machine::recordWrite(Cluster &cluster, const Warp &warp, const Step &step, int64_t base) {
+  if (!setup.program.usesAsyncProxy)
     return;
   unsigned number = warp.frame.warp;
-  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
+  llvm::erase_if(cluster.unfenced, [&](const Unfenced &each) {
     return each.step == &step && each.warp == number && each.base == base;
   });
-  block.unfenced.push_back({&step, number, base, base + setup.program.buffers[step.shared->buffer].tileBytes});
+  cluster.unfenced.push_back(
+      {&step, number, base, base + setup.program.buffers[step.shared->buffer].tileBytes});
 }
 
-void Machine::fence(Block &block, const Warp &warp) {
-  for (Unfenced &each : block.unfenced)
+void Machine::fence(Cluster &cluster, const Warp &warp) {
+  for (Unfenced &each : cluster.unfenced)
     if (each.warp == warp.frame.warp && !each.fencedAt)
       each.fencedAt = warp.clock[each.warp];
 }
 
-void Machine::compareWithFences(Block &block, Warp &warp, const Step &step, int64_t base) {
+void Machine::compareWithFences(Cluster &cluster, Warp &warp, const Step &step, int64_t base) {
   int64_t end = base + setup.program.buffers[step.shared->buffer].tileBytes;
-  for (const Unfenced &each : block.unfenced) {
+  for (const Unfenced &each : cluster.unfenced) {
     uint32_t known = each.warp == warp.frame.warp ? warp.lastSync : warp.clock[each.warp];
     if (each.end <= base || end <= each.base || (each.fencedAt && each.fencedAt <= known))
       continue;
     setup.findings.add(FindingKind::Unfenced, step.op,
-                       "write that a copy may not see: " + placeOf(block, warp, 0) +
-                           " begins a copy with no fence behind what was written here before",
+                       threadText(cluster, warp, 0) +
+                           " accesses shared memory through the async proxy with no proxy fence "
+                           "after an earlier write",
                        each.step->op, "warp " + std::to_string(each.warp) + " writes here");
   }
 }
 
 //===----------------------------------------------------------------------===//
-// Gates
+// Mbarriers
 //===----------------------------------------------------------------------===//
 
-Machine::Gate *Machine::gateOf(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot, unsigned part) {
-  Block::Gates &gates = block.gates[gatesOf(part, kind)];
-  int64_t number = warp.frame.slots[slot].scalar.integer, count = setup.program.gateCounts[kind];
-  if (number < 0 || number >= count) {
+Machine::Mbarrier *Machine::mbarrierOf(Cluster &cluster, Warp &warp, const Step &step,
+                                       unsigned kind, unsigned indexSlot, unsigned cta) {
+  Cluster::Mbarriers &mbarriers = cluster.mbarriers[mbarriersOf(cta, kind)];
+  int64_t index = warp.frame.slots[indexSlot].scalar.integer,
+          count = setup.program.mbarrierCounts[kind];
+  if (index < 0 || index >= count) {
     setup.findings.add(FindingKind::OutOfBounds, step.op,
-                       "access out of bounds: " + placeOf(block, warp, 0) + " names gate " +
-                           std::to_string(number) + " of " + std::to_string(count));
+                       threadText(cluster, warp, 0) + " accesses mbarrier " +
+                           std::to_string(index) + " of " + std::to_string(count));
     return nullptr;
   }
-  bool isMade = !gates.each.empty();
-  unsigned maker = part * setup.program.warps;
-  bool isKnown = isMade && (warp.frame.warp == maker || gates.madeAt <= warp.clock[maker]);
-  if (!isKnown)
+  bool isInitialized = !mbarriers.each.empty();
+  unsigned initializer = cta * setup.program.warps;
+  bool isOrdered = isInitialized && (warp.frame.warp == initializer ||
+                                     mbarriers.initializedAt <= warp.clock[initializer]);
+  if (!isOrdered)
     setup.findings.add(FindingKind::Race, step.op,
-                       "data race: " + placeOf(block, warp, 0) + " comes to a gate " +
-                           (part == partOf(warp) ? "" : "of block " + std::to_string(part) + " ") +
-                           "that may not be made yet, with no barrier in between");
-  if (part != partOf(warp) && hasEnded(block, part))
+                       threadText(cluster, warp, 0) + " accesses an mbarrier " +
+                           (cta == ctaOf(warp) ? "" : "of CTA " + std::to_string(cta) + " ") +
+                           "that may not be initialized, with no barrier in between");
+  if (cta != ctaOf(warp) && hasExited(cluster, cta))
     setup.findings.add(FindingKind::Race, step.op,
-                       "data race: " + placeOf(block, warp, 0) + " comes to a gate of block " + std::to_string(part) + ", which has ended");
-  return isMade ? &gates.each[number] : nullptr;
+                       threadText(cluster, warp, 0) + " accesses an mbarrier of CTA " +
+                           std::to_string(cta) + ", which has exited");
+  return isInitialized ? &mbarriers.each[index] : nullptr;
 }
 
-void Machine::makeGates(Block &block, const Warp &warp, const Step &step) {
-  if (isFirstOfBlock(warp))
-    block.gates[gatesOf(partOf(warp), step.gates)] = {std::vector<Gate>(setup.program.gateCounts[step.gates]), warp.clock[warp.frame.warp]};
+void Machine::initMbarriers(Cluster &cluster, const Warp &warp, const Step &step) {
+  if (isFirstOfCta(warp))
+    cluster.mbarriers[mbarriersOf(ctaOf(warp), step.mbarriers)] = {
+        std::vector<Mbarrier>(setup.program.mbarrierCounts[step.mbarriers]),
+        warp.clock[warp.frame.warp]};
 }
 
-/// Whether the gate has opened, as far as its lowest bit tells.
-bool Machine::isOpen(const Block &block, const Warp &warp, unsigned kind, unsigned slot, unsigned phase) const {
-  const std::vector<Gate> &gates = block.gates[gatesOf(partOf(warp), kind)].each;
-  uint64_t number = warp.frame.slots[slot].scalar.integer;
-  // What is wrong with the gate is told when the warp goes on.
-  return number >= gates.size() || (gates[number].opened & 1) != uint64_t(warp.frame.slots[phase].scalar.integer & 1);
+/// Compares parities, as `mbarrier.try_wait.parity` does.
+bool Machine::hasCompleted(const Cluster &cluster, const Warp &warp, unsigned kind,
+                           unsigned indexSlot, unsigned phaseSlot) const {
+  const std::vector<Mbarrier> &mbarriers = cluster.mbarriers[mbarriersOf(ctaOf(warp), kind)].each;
+  uint64_t index = warp.frame.slots[indexSlot].scalar.integer;
+  // passMbarrier reports a wrong index when the warp continues.
+  return index >= mbarriers.size() ||
+         (mbarriers[index].phases & 1) != uint64_t(warp.frame.slots[phaseSlot].scalar.integer & 1);
 }
 
-void Machine::arriveAtGate(Block &block, Warp &warp, const Step &step) {
-  warp.lastSync = warp.clock[warp.frame.warp]; // one lane tells for all
-  for (unsigned part = 0; part < setup.program.cluster; ++part) {
-    if (part != partOf(warp) && !step.ofCluster)
+void Machine::arriveAtMbarrier(Cluster &cluster, Warp &warp, const Step &step) {
+  warp.lastSync = warp.clock[warp.frame.warp]; // one lane arrives for all
+  for (unsigned cta = 0; cta < setup.program.clusterSize; ++cta) {
+    if (cta != ctaOf(warp) && !step.isClusterWide)
       continue;
-    Gate *gate = gateOf(block, warp, step, step.gates, step.in[0], part);
-    if (!gate)
+    Mbarrier *mbarrier = mbarrierOf(cluster, warp, step, step.mbarriers, step.in[0], cta);
+    if (!mbarrier)
       continue;
-    if (part != partOf(warp))
-      block.told.push_back({&step, warp.frame.warp, part, warp.clock[warp.frame.warp]});
-    gate->told.resize(warp.clock.size());
+    if (cta != ctaOf(warp))
+      cluster.remoteArrivals.push_back({&step, warp.frame.warp, cta, warp.clock[warp.frame.warp]});
+    mbarrier->arrivedClock.resize(warp.clock.size());
     for (size_t i = 0; i < warp.clock.size(); ++i)
-      gate->told[i] = std::max(gate->told[i], warp.clock[i]);
-    if (++gate->arrived < setup.program.gateArrivals[step.gates])
+      mbarrier->arrivedClock[i] = std::max(mbarrier->arrivedClock[i], warp.clock[i]);
+    if (++mbarrier->arrived < setup.program.mbarrierArrivals[step.mbarriers])
       continue;
-    gate->clock = gate->told;
-    gate->arrived = 0;
-    ++gate->opened;
+    mbarrier->clock = mbarrier->arrivedClock;
+    mbarrier->arrived = 0;
+    ++mbarrier->phases;
   }
 }
 
-/// Who waits knows what those knew who have told the gate.
-void Machine::passGate(Block &block, Warp &warp, const Step &step, unsigned kind, unsigned slot) {
-  Gate *gate = gateOf(block, warp, step, kind, slot, partOf(warp));
-  if (gate && !gate->clock.empty())
-    know(warp, gate->clock);
-  for (Event &event : block.events)
-    if (gate && event.gate == gate && event.hasLanded)
+/// The waiting warp is ordered after all warps that arrived in the phase.
+void Machine::passMbarrier(Cluster &cluster, Warp &warp, const Step &step, unsigned kind,
+                           unsigned indexSlot) {
+  Mbarrier *mbarrier = mbarrierOf(cluster, warp, step, kind, indexSlot, ctaOf(warp));
+  if (mbarrier && !mbarrier->clock.empty())
+    joinClock(warp, mbarrier->clock);
+  for (Event &event : cluster.events)
+    if (mbarrier && event.mbarrier == mbarrier && event.hasLanded)
       event.known.try_emplace(warp.frame.warp, warp.clock[warp.frame.warp]);
 }
 
-/// A copy for all blocks counts as a part of one.
-void Machine::openIfComplete(Gate &gate, unsigned gates) {
-  int64_t arrivals = setup.program.gateArrivals[gates];
-  if (gate.arrived < arrivals || gate.landed < arrivals * setup.program.cluster)
+/// One of the copies of a multicast counts as a part of a load.
+void Machine::completeIfDone(Mbarrier &mbarrier, unsigned mbarriers) {
+  int64_t arrivals = setup.program.mbarrierArrivals[mbarriers];
+  if (mbarrier.arrived < arrivals || mbarrier.landed < arrivals * setup.program.clusterSize)
     return;
-  gate.arrived = gate.landed = 0;
-  ++gate.opened;
+  mbarrier.arrived = mbarrier.landed = 0;
+  ++mbarrier.phases;
 }
 
-bool Machine::hasEnded(const Block &block, unsigned part) const {
-  llvm::ArrayRef<Warp> warps = llvm::ArrayRef(block.warps).slice(part * setup.program.warps, setup.program.warps);
-  return llvm::all_of(warps, [](const Warp &each) { return each.state == Warp::State::Ended; });
+bool Machine::hasExited(const Cluster &cluster, unsigned cta) const {
+  llvm::ArrayRef<Warp> warps =
+      llvm::ArrayRef(cluster.warps).slice(cta * setup.program.warps, setup.program.warps);
+  return llvm::all_of(warps, [](const Warp &each) { return each.state == Warp::State::Exited; });
 }
 
-/// When the last warp of a block ends: what other blocks do there must be over, and known to one of its warps.
-void Machine::reportUnknown(Block &block, const Warp &warp, const Step &step) {
-  unsigned part = partOf(warp);
-  if (!hasEnded(block, part))
+/// When the last warp of a CTA exits, the accesses of other CTAs to its memory must be ordered
+/// before one of its warps.
+void Machine::checkRemoteAccesses(Cluster &cluster, const Warp &warp, const Step &step) {
+  unsigned cta = ctaOf(warp);
+  if (!hasExited(cluster, cta))
     return;
   std::vector<uint32_t> clock(warp.clock.size());
-  for (const Warp &each : besides(block, warp))
+  for (const Warp &each : ctaWarps(cluster, warp))
     for (size_t i = 0; i < clock.size(); ++i)
       clock[i] = std::max(clock[i], each.clock[i]);
-  auto complain = [&](const Step *other, unsigned by, const char *what) {
-    setup.findings.add(FindingKind::Race, step.op, "data race: block " + std::to_string(part) + " ends, and " + what, other->op,
-                       placeOf(block, block.warps[by], 0) + " does so here");
+  auto report = [&](const Step *other, unsigned by, const char *what) {
+    setup.findings.add(FindingKind::Race, step.op,
+                       "CTA " + std::to_string(cta) + " exits while another CTA may still " + what,
+                       other->op, threadText(cluster, cluster.warps[by], 0) + " does so here");
   };
-  for (const Told &told : block.told)
-    if (told.part == part && told.time > clock[told.warp])
-      complain(told.step, told.warp, "another one may still tell its gate");
-  for (const Copy &copy : block.copies)
-    if (copy.gate && !copy.hasLanded && partAt(copy.base) == part && !isOfBlock(warp, copy.warp))
-      complain(copy.step, copy.warp, "another one may still copy into its memory");
+  for (const RemoteArrival &arrival : cluster.remoteArrivals)
+    if (arrival.cta == cta && arrival.time > clock[arrival.warp])
+      report(arrival.step, arrival.warp, "arrive at its mbarrier");
+  for (const Copy &copy : cluster.copies)
+    if (copy.mbarrier && !copy.hasLanded && ctaAt(copy.base) == cta &&
+        !isInSameCta(warp, copy.warp))
+      report(copy.step, copy.warp, "copy into its shared memory");
 }
 
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 
-void Machine::beginRow(Block &block, Warp &warp, const Step &step) {
-  if (warp.frame.warp % setup.program.warps != step.by)
-    return;
-  if (step.left)
-    passGate(block, warp, step, *step.left, step.in[1]);
-  bool isFetch = step.kind == Step::Kind::Fetch;
-  unsigned number = warp.frame.warp;
-  Copy copy{&step, number, ++warp.copies, block.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
-  copy.at = addresses(block, warp, step);
-  countSectors(step, copy.at);
-  std::optional<int64_t> base = rowBase(block, warp, step);
-  if (!base)
-    return;
-  copy.base = *base;
-  copy.data = TileRef(new Tile(copy.at.size()));
+/// The data of a copy as it is issued: of the tensor for a load, of the stage for a store.
+TileRef Machine::copiedData(Cluster &cluster, const Step &step, const Copy &copy) {
+  TileRef data(new Tile(copy.at.size()));
   const Memory &memory = setup.memories[viewOf(*step.global).memory];
   const Element &element = step.global->element;
   for (unsigned i = 0; i < copy.at.size(); ++i) {
     if (copy.at[i] < 0) {
-      copy.data->numbers[i] = step.global->pad;
+      data->values[i] = step.global->pad;
       continue;
     }
-    if (isFetch) {
-      copy.data->numbers[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
+    if (step.kind == Step::Kind::AsyncLoad) {
+      data->values[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
       continue;
     }
-    int64_t from = *base + step.shared->offsets[number][i];
-    copy.data->numbers[i] = element.load(&block.shared[from]);
-    if (!block.isInitialized[from])
+    int64_t from = copy.base + step.shared->offsets[copy.warp][i];
+    data->values[i] = element.load(&cluster.shared[from]);
+    if (!cluster.isInitialized[from])
       setup.findings.add(FindingKind::Uninitialized, step.op,
-                         "uninitialised read: element " + std::to_string(i) +
-                             " of a row is sent, which nothing has written");
+                         "element " + std::to_string(i) +
+                             " of a row is stored, which nothing has written");
   }
+  return data;
+}
+
+void Machine::issueBulkCopy(Cluster &cluster, Warp &warp, const Step &step) {
+  if (warp.frame.warp % setup.program.warps != step.issuingWarp)
+    return;
+  if (step.empty)
+    passMbarrier(cluster, warp, step, *step.empty, step.in[1]);
+  bool isLoad = step.kind == Step::Kind::AsyncLoad;
+  unsigned number = warp.frame.warp;
+  Copy copy{&step, number, ++warp.copies, cluster.copyCount++, INT64_MAX, 0, TileRef(), warp.clock};
+  copy.at = addresses(cluster, warp, step);
+  countSectors(step, copy.at);
+  std::optional<int64_t> base = copyBase(cluster, warp, step);
+  if (!base)
+    return;
+  copy.base = *base;
+  copy.data = copiedData(cluster, step, copy);
   *setup.elements += copy.at.size();
-  compareWithFences(block, warp, step, *base);
-  if (!isFetch) {
-    copy.send = ++warp.sends;
-    watch(block, warp, step, copy.at, copy.data);
+  compareWithFences(cluster, warp, step, *base);
+  if (!isLoad) {
+    copy.bulkStore = ++warp.bulkStores;
+    watch(cluster, warp, step, copy.at, copy.data);
   }
-  for (unsigned part = 0; part < setup.program.cluster; ++part) {
-    bool isOwn = part == partOf(warp);
-    if (!isOwn && !step.ofCluster)
+  for (unsigned cta = 0; cta < setup.program.clusterSize; ++cta) {
+    bool isOwn = cta == ctaOf(warp);
+    if (!isOwn && !step.isClusterWide)
       continue;
     Copy each = copy;
     if (!isOwn) {
       each.number = ++warp.copies;
-      each.id = block.copyCount++;
-      each.base += (int64_t(part) - partOf(warp)) * setup.program.sharedBytes;
+      each.id = cluster.copyCount++;
+      each.base += (int64_t(cta) - ctaOf(warp)) * setup.program.sharedBytes;
     }
-    compareWithEvents(block, warp, step, each.base, isFetch, each.data);
-    if (isFetch) {
-      each.gate = gateOf(block, warp, step, step.gates, step.in[0], part);
-      if (!each.gate)
+    compareWithEvents(cluster, warp, step, each.base, isLoad, each.data);
+    if (isLoad) {
+      each.mbarrier = mbarrierOf(cluster, warp, step, step.mbarriers, step.in[0], cta);
+      if (!each.mbarrier)
         continue;
-      if (isOwn && ++each.gate->arrived > setup.program.gateArrivals[step.gates])
-        setup.findings.add(FindingKind::Race, step.op,
-                           "data race: a copy is to open a gate that another one has yet to open");
+      if (isOwn && ++each.mbarrier->arrived > setup.program.mbarrierArrivals[step.mbarriers])
+        setup.findings.add(
+            FindingKind::Race, step.op,
+            "a load completes at an mbarrier whose phase another load has yet to complete");
     }
-    addEvent(block, {&step, number, warp.clock[number], each.base, each.base + setup.program.buffers[step.shared->buffer].tileBytes,
-                     isFetch, each.id, true, each.data, each.gate});
-    if (each.gate)
-      openIfComplete(*each.gate, step.gates);
-    block.copies.push_back(std::move(each));
+    addEvent(cluster, {&step, number, warp.clock[number], each.base,
+                       each.base + setup.program.buffers[step.shared->buffer].tileBytes, isLoad,
+                       each.id, true, each.data, each.mbarrier});
+    if (each.mbarrier)
+      completeIfDone(*each.mbarrier, step.mbarriers);
+    cluster.copies.push_back(std::move(each));
   }
 }
 
-/// Of a row that ends before its slot does, what is behind it is not to be read. Boxes have zeros there.
-void Machine::landRow(Block &block, Copy &copy) {
+/// Elements outside of the view stay uninitialized after a bulk load; TMA writes zeros there.
+void Machine::landBulkCopy(Cluster &cluster, Copy &copy) {
   const Step &step = *copy.step;
   const Element &element = step.global->element;
   Memory &memory = setup.memories[viewOf(*step.global).memory];
   for (auto [i, at] : llvm::enumerate(copy.at)) {
-    int64_t place = copy.base + step.shared->offsets[copy.warp][i];
-    if (copy.gate) {
-      element.store(&block.shared[place], copy.data->numbers[i]);
-      std::fill_n(&block.isInitialized[place], element.bytes(), at >= 0 || step.isBox);
+    int64_t address = copy.base + step.shared->offsets[copy.warp][i];
+    if (copy.mbarrier) {
+      element.store(&cluster.shared[address], copy.data->values[i]);
+      std::fill_n(&cluster.isInitialized[address], element.bytes(), at >= 0 || step.isTma);
     } else if (at >= 0) {
-      element.store(&memory.bytes[at * element.bytes()], element.load(&block.shared[place]));
+      element.store(&memory.bytes[at * element.bytes()], element.load(&cluster.shared[address]));
       memory.isInitialized[at] = true;
     }
   }
-  touchShared(block, step, copy.warp, copy.base, /*isWrite=*/bool(copy.gate));
+  touchShared(cluster, step, copy.warp, copy.base, /*isWrite=*/bool(copy.mbarrier));
   copy.hasLanded = true;
-  if (!copy.gate)
+  if (!copy.mbarrier)
     return;
-  copy.gate->landed += step.ofCluster ? 1 : setup.program.cluster;
-  openIfComplete(*copy.gate, step.gates);
-  for (Event &event : block.events)
+  copy.mbarrier->landed += step.isClusterWide ? 1 : setup.program.clusterSize;
+  completeIfDone(*copy.mbarrier, step.mbarriers);
+  for (Event &event : cluster.events)
     event.hasLanded |= event.copy == copy.id;
 }
 
-bool Machine::areSent(const Block &block, const Warp &warp, int64_t pending) const {
-  return llvm::all_of(block.copies, [&](const Copy &copy) {
-    return !copy.send || copy.warp != warp.frame.warp || copy.send > warp.sends - pending || copy.hasLanded;
+bool Machine::areBulkStoresDone(const Cluster &cluster, const Warp &warp, int64_t pending) const {
+  return llvm::all_of(cluster.copies, [&](const Copy &copy) {
+    return !copy.bulkStore || copy.warp != warp.frame.warp ||
+           copy.bulkStore > warp.bulkStores - pending || copy.hasLanded;
   });
 }
 
-void Machine::waitForSends(Block &block, Warp &warp, int64_t pending) {
-  finish(block, warp, [&](const Copy &copy) {
-    return copy.send && copy.warp == warp.frame.warp && copy.send <= warp.sends - pending;
+void Machine::waitForBulkStores(Cluster &cluster, Warp &warp, int64_t pending) {
+  finish(cluster, warp, [&](const Copy &copy) {
+    return copy.bulkStore && copy.warp == warp.frame.warp &&
+           copy.bulkStore <= warp.bulkStores - pending;
   });
 }
 
-void Machine::reportUnfinished(const Block &block) {
-  for (const Copy &copy : block.copies)
-    if (copy.product)
+void Machine::reportUnfinished(const Cluster &cluster) {
+  for (const Copy &copy : cluster.copies)
+    if (copy.mmaGroup)
       setup.findings.add(FindingKind::EarlyUse, copy.step->op,
-                         std::string(kindName(FindingKind::EarlyUse)) + ": the block may end while this product goes on");
-  for (const Copy &copy : block.copies)
-    if (copy.send || (copy.gate && !copy.hasLanded))
+                         "the CTA may exit while this MMA is in flight");
+  for (const Copy &copy : cluster.copies)
+    if (copy.bulkStore || (copy.mbarrier && !copy.hasLanded))
       setup.findings.add(FindingKind::EarlyUse, copy.step->op,
-                         std::string(kindName(FindingKind::EarlyUse)) +
-                             ": the block may end while the machine still copies this row");
+                         "the CTA may exit while this copy is in flight");
 }

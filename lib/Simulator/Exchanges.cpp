@@ -1,8 +1,8 @@
-//===- Exchanges.cpp - Tiles from what several threads hold ---------------===//
+//===- Exchanges.cpp - Operations across the lanes of a warp --------------===//
 //
-// Reductions, scans, conversions and products take elements that other lanes of the warp hold. Each
-// is computed by its definition on the elements that the warp holds, whatever way they take. What
-// other warps hold comes through shared memory only, by operations that say so.
+// Reductions, scans, layout conversions and MMA use elements that other lanes of the warp hold.
+// Each is computed by its definition on the elements of the warp. Data of other warps comes through
+// shared memory only, by explicit operations.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -32,28 +32,28 @@ static LogicalResult expectWithin(Operation *op, bool isWithin) {
   if (isWithin)
     return success();
   return op->emitError(
-      "expected what a warp needs within the warp, or a way through shared memory");
+      "expected operands within the warp; data of other warps goes through shared memory");
 }
 
-/// The elements of a tile that a warp holds, by their numbers.
+/// The elements of a tile that a warp holds, by their row-major index.
 static std::vector<Number> gatherElements(const Frame &frame, unsigned slot, const Places &places,
                                           size_t count) {
   std::vector<Number> all(count, integer(0));
-  const std::vector<Number> &numbers = frame.slots[slot].tile->numbers;
+  const std::vector<Number> &numbers = frame.slots[slot].tile->values;
   for (unsigned i = 0; i < numbers.size(); ++i)
     all[places(frame.warp, i)] = numbers[i];
   return all;
 }
 
-static void giveElements(Frame &frame, unsigned slot, const Places &places,
-                         const std::vector<Number> &all) {
+static void scatterElements(Frame &frame, unsigned slot, const Places &places,
+                            const std::vector<Number> &all) {
   TileRef made(new Tile(places.count()));
   for (unsigned i = 0; i < places.count(); ++i)
-    made->numbers[i] = all[places(frame.warp, i)];
+    made->values[i] = all[places(frame.warp, i)];
   frame.slots[slot].tile = std::move(made);
 }
 
-/// Where an element goes when dimensions are joined.
+/// Maps an element to the one that it is reduced into.
 static std::function<uint64_t(uint64_t)> without(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
   SmallVector<int64_t> rest;
   for (auto [dim, size] : llvm::enumerate(shape))
@@ -83,7 +83,7 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
   std::vector<uint32_t> goal(count);
   for (size_t element = 0; element < count; ++element)
     goal[element] = kept(element);
-  // Parts of warps: the result's last dimension numbers them, and a warp knows its own only.
+  // Partial results: the result's last dimension is the warp, and each warp has its own only.
   uint64_t parts = isPartial ? typeOf(result).getShape().back() : 1;
   results /= parts;
   bool isWithin = isPartial || isWithinWarps(*from, [&](unsigned warp, const auto &need) {
@@ -97,35 +97,35 @@ LogicalResult TileCompiler::compileReduce(Operation *op, Value input, Value resu
   Element element = *Element::of(typeOf(input).getElementType());
   unsigned in = slotOf(input), out = slotOf(result);
   step.compute = [=, goal = std::move(goal)](Frame &frame) {
-    std::vector<Number> joined(results, integer(0));
+    std::vector<Number> reduced(results, integer(0));
     std::vector<uint8_t> isSeen(goal.size(), false), hasAny(results, false);
-    // Sums of floats are rounded once, at the end: nearer to the truth than any order of roundings.
+    // Sums of floats are rounded once, at the end, which is more accurate than any order.
     bool isSum = element.isFloat() && kind == ReduceOp::Sum;
-    const std::vector<Number> &numbers = frame.slots[in].tile->numbers;
+    const std::vector<Number> &numbers = frame.slots[in].tile->values;
     for (unsigned i = 0; i < numbers.size(); ++i) {
       uint64_t at = (*from)(frame.warp, i);
       if (isSeen[at])
-        continue; // a copy
+        continue; // a replica
       isSeen[at] = true;
-      Number &sum = joined[goal[at]];
+      Number &sum = reduced[goal[at]];
       if (!hasAny[goal[at]])
         sum = numbers[i];
       else if (isSum)
         sum.real += numbers[i].real;
       else
-        sum = join(kind, element, sum, numbers[i], skipNan);
+        sum = combine(kind, element, sum, numbers[i], skipNan);
       hasAny[goal[at]] = true;
     }
     if (isSum)
-      for (Number &sum : joined)
+      for (Number &sum : reduced)
         sum.real = element.round(sum.real);
     if (parts > 1) {
       std::vector<Number> repeated(results * parts);
       for (size_t i = 0; i < repeated.size(); ++i)
-        repeated[i] = joined[i / parts];
-      joined = std::move(repeated);
+        repeated[i] = reduced[i / parts];
+      reduced = std::move(repeated);
     }
-    giveElements(frame, out, *to, joined);
+    scatterElements(frame, out, *to, reduced);
   };
   return expectWithin(op, isWithin);
 }
@@ -162,24 +162,24 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
   unsigned in = slotOf(op.getInput()), first = slotOf(op.getInit()), out = slotOf(op.getResult()),
            last = slotOf(op.getTotal());
   size_t rows = typeOf(op.getInit()).getNumElements();
-  // Elements in row-major order meet each row in its own order.
+  // Row-major order visits the elements of each row in order.
   step.compute = [=, kind = op.getReduceOp(), isExclusive = op.getExclusive(),
                   row = std::move(row)](Frame &frame) {
     std::vector<Number> all = gatherElements(frame, in, *places, row.size());
     std::vector<Number> sums = gatherElements(frame, first, *init, rows);
     for (size_t at = 0; at < all.size(); ++at) {
       Number &sum = sums[row[at]], before = sum;
-      sum = join(kind, element, sum, all[at], /*skipNan=*/false);
+      sum = combine(kind, element, sum, all[at], /*skipNan=*/false);
       all[at] = isExclusive ? before : sum;
     }
-    giveElements(frame, out, *result, all);
-    giveElements(frame, last, *total, sums);
+    scatterElements(frame, out, *result, all);
+    scatterElements(frame, last, *total, sums);
   };
   return expectWithin(op, isWithin);
 }
 
 //===----------------------------------------------------------------------===//
-// Conversions and products
+// Layout conversions and MMA
 //===----------------------------------------------------------------------===//
 
 LogicalResult TileCompiler::compileConvert(tile::ConvertOp op, Step &step) {
@@ -191,28 +191,28 @@ LogicalResult TileCompiler::compileConvert(tile::ConvertOp op, Step &step) {
   unsigned in = slotOf(op.getInput()), out = slotOf(op.getResult());
   size_t count = op.getType().getNumElements();
   step.compute = [=](Frame &frame) {
-    giveElements(frame, out, *to, gatherElements(frame, in, *from, count));
+    scatterElements(frame, out, *to, gatherElements(frame, in, *from, count));
   };
   return expectWithin(op, isWithin);
 }
 
 LogicalResult TileCompiler::compileMma(tile::MmaOp op, Step &step) {
   if (*tile::layoutOf(op.getAcc()) != *tile::layoutOf(op.getResult()))
-    return op.emitError("expected sums of one layout");
-  auto factor = [&](Value tile) { return Factor{slotOf(tile), placesOf(tile), typeOf(tile)}; };
-  return compileProduct(op, factor(op.getLhs()), factor(op.getRhs()), factor(op.getAcc()),
-                        slotOf(op.getResult()), step);
+    return op.emitError("expected accumulator and result in one layout");
+  auto operand = [&](Value tile) { return Operand{slotOf(tile), placesOf(tile), typeOf(tile)}; };
+  return compileMatmul(op, operand(op.getLhs()), operand(op.getRhs()), operand(op.getAcc()),
+                       slotOf(op.getResult()), step);
 }
 
-LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, const Factor &rhs,
-                                           const Factor &sums, unsigned result, Step &step) {
-  ArrayRef<int64_t> shape = sums.type.getShape();
+LogicalResult TileCompiler::compileMatmul(Operation *op, const Operand &lhs, const Operand &rhs,
+                                          const Operand &acc, unsigned result, Step &step) {
+  ArrayRef<int64_t> shape = acc.type.getShape();
   int64_t n = shape.back(), m = shape.drop_back().back(), all = lhs.type.getShape()[1];
-  int64_t k = sums.type.getRank() > 2 ? all / shape[0] : all; // of a part
+  int64_t k = acc.type.getRank() > 2 ? all / shape[0] : all; // of a part
   auto needsOf = [&](bool isLeft) {
     return [&, isLeft](unsigned warp, const std::function<void(uint64_t)> &need) {
-      for (unsigned i = 0; i < sums.places->count(); ++i) {
-        uint64_t at = (*sums.places)(warp, i);
+      for (unsigned i = 0; i < acc.places->count(); ++i) {
+        uint64_t at = (*acc.places)(warp, i);
         int64_t first = at / (m * n) * k;
         for (int64_t step = first; step < first + k; ++step)
           need(isLeft ? at / n % m * all + step : step * n + at % n);
@@ -222,7 +222,7 @@ LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, con
   bool isWithin =
       isWithinWarps(*lhs.places, needsOf(true)) && isWithinWarps(*rhs.places, needsOf(false));
   Element operand = *Element::of(lhs.type.getElementType()),
-          sum = *Element::of(sums.type.getElementType());
+          sum = *Element::of(acc.type.getElementType());
   size_t leftCount = lhs.type.getNumElements(), rightCount = rhs.type.getNumElements();
   step.compute = [=](Frame &frame) {
     std::vector<Number> x = gatherElements(frame, lhs.slot, *lhs.places, leftCount), y(rightCount);
@@ -230,22 +230,22 @@ LogicalResult TileCompiler::compileProduct(Operation *op, const Factor &lhs, con
     for (int64_t step = 0; step < all; ++step) // columns one after the other
       for (int64_t column = 0; column < n; ++column)
         y[column * all + step] = given[step * n + column];
-    const std::vector<Number> &old = frame.slots[sums.slot].tile->numbers;
+    const std::vector<Number> &old = frame.slots[acc.slot].tile->values;
     TileRef made(new Tile(old.size()));
     for (unsigned i = 0; i < old.size(); ++i) {
-      uint64_t at = (*sums.places)(frame.warp, i);
+      uint64_t at = (*acc.places)(frame.warp, i);
       int64_t first = at / (m * n) * k;
       const Number *row = &x[at / n % m * all + first], *column = &y[at % n * all + first];
       if (operand.isFloat()) {
         double total = old[i].real;
         for (int64_t step = 0; step < k; ++step)
           total += row[step].real * column[step].real;
-        made->numbers[i] = real(sum.round(total));
+        made->values[i] = real(sum.round(total));
       } else {
         int64_t total = old[i].integer;
         for (int64_t step = 0; step < k; ++step)
           total += row[step].integer * column[step].integer;
-        made->numbers[i] = sum.wrap(total);
+        made->values[i] = sum.wrap(total);
       }
     }
     frame.slots[result].tile = std::move(made);

@@ -54,8 +54,8 @@ void Explorer::compare(const Machine &machine) {
     const Step *writer = machine.writerOf(number, element);
     mlir::Operation *op = writer ? writer->op : program.kernel.getOperation();
     findings.add(FindingKind::Order, op,
-                 "results depend on the order: element " + std::to_string(element) + " of " +
-                     now.name + " differs from one run to another");
+                 "element " + std::to_string(element) + " of " + now.name +
+                     " differs from one run to another");
   }
 }
 
@@ -63,26 +63,26 @@ void Explorer::compare(const Machine &machine) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-Machine::Setup Explorer::setup(unsigned residents) {
+Machine::Setup Explorer::setup(unsigned residentClusters) {
   return {program,           launch,
           memories,          findings,
-          residents,         /*recordsTouches=*/false,
+          residentClusters,  /*recordsTouches=*/false,
           /*costs=*/nullptr, &report.instructions,
           &report.elements,  &report.reached};
 }
 
 namespace {
-/// Whose turn it is.
+/// Chooses the next agent.
 class Chooser {
 public:
   explicit Chooser(uint64_t seed) : seed(seed), random(seed) {}
 
   Agent operator()(const std::vector<Agent> &enabled) {
     if (seed == 0)
-      return enabled.front(); // copies stand last
+      return enabled.front(); // copies come last
     if (seed == 1)
       return enabled.back();
-    // Runs of one agent are as likely as changes.
+    // The last agent continues with a probability of one half.
     bool stays = llvm::is_contained(enabled, last) && random() % 2;
     return last = stays ? last : enabled[random() % enabled.size()];
   }
@@ -98,14 +98,15 @@ void Explorer::runSeeds(LaunchReport &launchReport) {
   for (uint64_t seed = options.firstSeed; seed < options.firstSeed + options.seeds; ++seed) {
     if (launchReport.runs)
       restoreTensors();
-    Machine::Setup with = setup(options.residents);
+    Machine::Setup with = setup(options.residentClusters);
     std::vector<Cost> costs;
     if (!launchReport.runs) {
-      // Steps' accesses, then what copies do to shared memory.
+      // The accesses of steps, then those of cp.async to shared memory.
       for (bool isCopy : {false, true})
         for (const Step &step : program.steps)
           costs.push_back({step.op, isCopy || step.kind == Step::Kind::Shared ||
-                                        step.kind == Step::Kind::Product || step.kind == Step::Kind::Take});
+                                        step.kind == Step::Kind::WgmmaOperand ||
+                                        step.kind == Step::Kind::DsmemLoad});
       with.costs = &costs;
     }
     Machine machine(with);
@@ -143,15 +144,15 @@ static bool commute(const std::vector<Touch> &a, const std::vector<Touch> &b) {
 
 /// Whether the first of two transitions must come before the second.
 static bool isBefore(const Transition &a, const Transition &b) {
-  if (a.agent.block != b.agent.block)
+  if (a.agent.cluster != b.agent.cluster)
     return false;
-  // A copy's time is that of its wait; one that is not waited for comes before nothing. Its clock
-  // is that of its beginning.
+  // A copy happens at the time of its wait; one that is not waited for comes before nothing. Its
+  // clock is that of its issue.
   return a.time && a.time <= b.clock[a.agent.warp];
 }
 
 namespace {
-/// A state on the way of a run.
+/// A state of a run, with the agents that were tried and those to try.
 struct State {
   std::vector<Agent> enabled;
   Agent chosen;
@@ -162,9 +163,9 @@ struct State {
 
 void Explorer::runAll(LaunchReport &launchReport) {
   std::vector<State> stack;
-  unsigned blocks = 1;
+  unsigned clusters = 1;
   for (int64_t size : launch.grid)
-    blocks *= unsigned(size);
+    clusters *= unsigned(size);
   auto countRaces = [&] {
     uint64_t count = 0;
     for (const Finding &finding : findings.list)
@@ -177,7 +178,7 @@ void Explorer::runAll(LaunchReport &launchReport) {
     if (tries)
       restoreTensors();
     uint64_t races = countRaces();
-    Machine::Setup with = setup(blocks);
+    Machine::Setup with = setup(clusters);
     with.recordsTouches = true;
     Machine machine(with);
     std::map<Agent, std::vector<Touch>> sleeping;
@@ -203,7 +204,7 @@ void Explorer::runAll(LaunchReport &launchReport) {
       State &state = stack[depth];
       machine.execute(state.chosen);
       const std::vector<Touch> &touches = machine.transitions.back().touches;
-      // Who would do the same later as now need not be tried again.
+      // An agent that commutes with this step need not be tried after it.
       sleeping.clear();
       for (const auto *list : {&state.sleeping, &state.done})
         for (const auto &[agent, theirs] : *list)

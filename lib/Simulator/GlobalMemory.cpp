@@ -4,7 +4,7 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &step) {
+std::vector<int64_t> Machine::addresses(Cluster &cluster, Warp &warp, const Step &step) {
   const GlobalAccess &how = *step.global;
   const View &view = viewOf(how);
   const Memory &memory = setup.memories[view.memory];
@@ -23,32 +23,32 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
     for (unsigned dim = 0; dim < rank; ++dim) {
       if (dim < given) {
         index[dim] = first[dim];
-        if (int place = how.placeOf[dim]; place >= 0)
-          index[dim] += (element >> how.shift[place]) & (how.tileSizes[dim] - 1);
+        if (int along = how.tileDim[dim]; along >= 0)
+          index[dim] += (element >> how.shift[along]) & (how.tileSizes[dim] - 1);
       } else {
-        int64_t wanted = frame.slots[how.indices[dim - given]].tile->numbers[i].integer;
-        // Places outside are left out of scatters, and moved to the edge of gathers.
+        int64_t wanted = frame.slots[how.indices[dim - given]].tile->values[i].integer;
+        // Indices outside of the view are left out by scatters and clamped by gathers.
         isSkipped |= how.isWrite && (wanted < 0 || wanted >= view.sizes[dim]);
         index[dim] = std::clamp<int64_t>(wanted, 0, view.sizes[dim] - 1);
       }
       isOutside |= index[dim] < 0 || index[dim] >= view.sizes[dim];
       address += index[dim] * view.strides[dim];
     }
-    // What is fetched in front of a row is nobody's.
-    bool isInFront = step.kind == Step::Kind::Fetch && how.front && index[how.front->first] < 0;
+    // What is copied before an aligned row belongs to no tile.
+    bool isInFront = step.kind == Step::Kind::AsyncLoad && how.front && index[how.front->first] < 0;
     bool isLeftOut = isSkipped || isInFront || (isOutside && how.isChecked);
     int64_t number = address - memory.lowest;
     bool isInMemory = number >= 0 && number < memory.count();
     at[i] = isLeftOut ? -1 : number;
-    // A replica that does not store may name anything.
+    // A replica that does not store may have any address.
     if (isLeftOut || (!isOutside && isInMemory) ||
         (how.isWrite && !how.places->isOwner(frame.warp, i)))
       continue;
     at[i] = -1;
     setup.findings.add(FindingKind::OutOfBounds, step.op,
-                       "access out of bounds: " + placeOf(block, warp, i % kLanes) + " " +
+                       threadText(cluster, warp, i % kLanes) + " " +
                            (how.isWrite ? "writes" : "reads") + " element " + indexText(index) +
-                           " of " + memory.name + ", seen as " + indexText(view.sizes));
+                           " of " + memory.name + ", a view of sizes " + indexText(view.sizes));
   }
   return at;
 }
@@ -57,16 +57,16 @@ std::vector<int64_t> Machine::addresses(Block &block, Warp &warp, const Step &st
 // Order
 //===----------------------------------------------------------------------===//
 
-bool Machine::areInOrder(const Mark &mark, const Block &block, const Warp &warp,
+bool Machine::areInOrder(const Mark &mark, const Cluster &cluster, const Warp &warp,
                          unsigned lane) const {
-  if (mark.block != block.number)
+  if (mark.cluster != cluster.number)
     return false;
   if (mark.warp != warp.frame.warp)
     return mark.time <= warp.clock[mark.warp];
   return mark.lane == lane || mark.time <= warp.lastSync;
 }
 
-void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vector<int64_t> &at,
+void Machine::watch(Cluster &cluster, Warp &warp, const Step &step, const std::vector<int64_t> &at,
                     const TileRef &data) {
   const GlobalAccess &how = *step.global;
   bool isWrite = data.get();
@@ -74,38 +74,40 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
   const Memory &memory = setup.memories[number];
   auto report = [&](const Mark &mark, unsigned i, bool wasWrite) {
     const Step &other = setup.program.steps[mark.step];
-    std::string where = blockCount > 1 ? "block " + std::to_string(mark.block) + ", " : "";
-    setup.findings.add(
-        FindingKind::Race, step.op,
-        "data race: " + placeOf(block, warp, i % kLanes) + " " + (isWrite ? "writes" : "reads") +
-            " element " + std::to_string(at[i]) + " of " + memory.name +
-            ", which nothing puts in order with another access",
-        other.op,
-        where + "warp " + std::to_string(mark.warp) + ", lane " + std::to_string(mark.lane) +
-            (wasWrite ? " writes" : " reads") + " it here");
+    std::string where = clusterCount > 1 ? (setup.program.clusterSize > 1 ? "cluster " : "CTA ") +
+                                               std::to_string(mark.cluster) + ", "
+                                         : "";
+    setup.findings.add(FindingKind::Race, step.op,
+                       threadText(cluster, warp, i % kLanes) + " " +
+                           (isWrite ? "writes" : "reads") + " element " + std::to_string(at[i]) +
+                           " of " + memory.name + ", which is not ordered with another access",
+                       other.op,
+                       where + "warp " + std::to_string(mark.warp) + ", lane " +
+                           std::to_string(mark.lane) + (wasWrite ? " writes" : " reads") +
+                           " it here");
   };
   for (unsigned i = 0; i < at.size(); ++i) {
     unsigned lane = i % kLanes;
     if (at[i] < 0 || (isWrite && !how.places->isOwner(warp.frame.warp, i)))
       continue;
-    Mark mark{step.number,   block.number, warp.clock[warp.frame.warp], uint16_t(warp.frame.warp),
+    Mark mark{step.number,   cluster.number, warp.clock[warp.frame.warp], uint16_t(warp.frame.warp),
               uint8_t(lane), how.isAtomic};
     Mark &last = writes[number][at[i]];
-    // The same number twice by the same operation does no harm.
+    // The same operation may write the same value twice.
     auto isSame = [&] {
       const std::byte *there = &memory.bytes[at[i] * memory.element.bytes()];
       return isWrite && last.step == step.number &&
              memory.element.encode(memory.element.load(there)) ==
-                 memory.element.encode(data->numbers[i]);
+                 memory.element.encode(data->values[i]);
     };
-    if (last.isSet() && !(last.isAtomic && how.isAtomic) && !areInOrder(last, block, warp, lane) &&
-        !isSame())
+    if (last.isSet() && !(last.isAtomic && how.isAtomic) &&
+        !areInOrder(last, cluster, warp, lane) && !isSame())
       report(last, i, /*wasWrite=*/true);
     if (isWrite) {
       auto found = reads[number].find(at[i]);
       if (found != reads[number].end()) {
         for (const Mark &read : found->second)
-          if (!areInOrder(read, block, warp, lane))
+          if (!areInOrder(read, cluster, warp, lane))
             report(read, i, /*wasWrite=*/false);
         reads[number].erase(found);
       }
@@ -113,7 +115,7 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
     } else {
       auto &list = reads[number][at[i]];
       llvm::erase_if(list, [&](const Mark &read) {
-        return read.block == mark.block && read.warp == mark.warp && read.lane == mark.lane;
+        return read.cluster == mark.cluster && read.warp == mark.warp && read.lane == mark.lane;
       });
       list.push_back(mark);
     }
@@ -128,31 +130,32 @@ void Machine::watch(Block &block, Warp &warp, const Step &step, const std::vecto
 // Accesses
 //===----------------------------------------------------------------------===//
 
-void Machine::checkVectors(Block &block, Warp &warp, const Step &step,
+void Machine::checkVectors(Cluster &cluster, Warp &warp, const Step &step,
                            const std::vector<int64_t> &at) {
   const GlobalAccess &how = *step.global;
   const Memory &memory = setup.memories[viewOf(how).memory];
   for (unsigned i = 0; how.width > 1 && i < at.size(); ++i) {
     unsigned within = i / kLanes % how.width, first = i - within * kLanes;
-    // Of what an end of a row cuts, each for itself.
+    // Elements at the ends of an unaligned row are accessed one by one.
     if (how.front && at[i] < 0)
       continue;
     int64_t begin = how.front ? at[i] - within : at[first];
-    bool isWhole = begin < 0 ? at[i] < 0 : at[i] == begin + within;
-    if (isWhole && (begin < 0 || (begin + memory.lowest) % how.width == 0))
+    bool isContiguous = begin < 0 ? at[i] < 0 : at[i] == begin + within;
+    if (isContiguous && (begin < 0 || (begin + memory.lowest) % how.width == 0))
       continue;
     setup.findings.add(FindingKind::Misaligned, step.op,
-                       "misaligned access: " + placeOf(block, warp, i % kLanes) + " takes " +
-                           std::to_string(how.width) + " elements at once, which " +
-                           (isWhole ? "begin at element " + std::to_string(begin + memory.lowest)
-                                    : "do not lie side by side") +
+                       threadText(cluster, warp, i % kLanes) + " accesses a vector of " +
+                           std::to_string(how.width) + " elements that " +
+                           (isContiguous
+                                ? "begins at element " + std::to_string(begin + memory.lowest)
+                                : "are not contiguous") +
                            " of " + memory.name);
     return;
   }
 }
 
-/// Sectors of 32 bytes that a warp's instructions ask for, and the fewest that hold as many
-/// different bytes.
+/// Counts the sectors of 32 bytes that a warp's instructions access, and the fewest that hold as
+/// many distinct bytes.
 void Machine::countSectors(const Step &step, const std::vector<int64_t> &at) {
   if (!setup.costs)
     return;
@@ -182,48 +185,48 @@ void Machine::countSectors(const Step &step, const std::vector<int64_t> &at) {
   }
 }
 
-TileRef Machine::load(Block &block, Warp &warp, const Step &step) {
+TileRef Machine::load(Cluster &cluster, Warp &warp, const Step &step) {
   const GlobalAccess &how = *step.global;
   const Memory &memory = setup.memories[viewOf(how).memory];
-  std::vector<int64_t> at = addresses(block, warp, step);
+  std::vector<int64_t> at = addresses(cluster, warp, step);
   *setup.elements += at.size();
-  checkVectors(block, warp, step, at);
+  checkVectors(cluster, warp, step, at);
   countSectors(step, at);
   if (isWatched(step))
-    watch(block, warp, step, at, TileRef());
+    watch(cluster, warp, step, at, TileRef());
   TileRef made(new Tile(at.size()));
   unsigned bytes = how.element.bytes();
   for (unsigned i = 0; i < at.size(); ++i) {
-    made->numbers[i] = at[i] < 0 ? how.pad : how.element.load(&memory.bytes[at[i] * bytes]);
+    made->values[i] = at[i] < 0 ? how.pad : how.element.load(&memory.bytes[at[i] * bytes]);
     if (at[i] >= 0 && !memory.isInitialized[at[i]])
       setup.findings.add(FindingKind::Uninitialized, step.op,
-                         "uninitialised read: " + placeOf(block, warp, i % kLanes) +
-                             " reads element " + std::to_string(at[i]) + " of " + memory.name +
+                         threadText(cluster, warp, i % kLanes) + " reads element " +
+                             std::to_string(at[i]) + " of " + memory.name +
                              ", which nothing has written");
   }
   return made;
 }
 
-void Machine::store(Block &block, Warp &warp, const Step &step) {
+void Machine::store(Cluster &cluster, Warp &warp, const Step &step) {
   const GlobalAccess &how = *step.global;
   Memory &memory = setup.memories[viewOf(how).memory];
-  std::vector<int64_t> at = addresses(block, warp, step);
-  checkVectors(block, warp, step, at);
+  std::vector<int64_t> at = addresses(cluster, warp, step);
+  checkVectors(cluster, warp, step, at);
   for (unsigned i = 0; i < at.size(); ++i)
     if (!how.places->isOwner(warp.frame.warp, i))
       at[i] = -1;
   *setup.elements += at.size();
   countSectors(step, at);
   const TileRef data = warp.frame.slots[step.in[0]].tile;
-  watch(block, warp, step, at, data);
+  watch(cluster, warp, step, at, data);
   unsigned bytes = how.element.bytes();
   for (unsigned i = 0; i < at.size(); ++i) {
     if (at[i] < 0)
       continue;
     std::byte *to = &memory.bytes[at[i] * bytes];
-    Number number = data->numbers[i];
+    Number number = data->values[i];
     if (how.isAtomic)
-      number = join(ReduceOp::Sum, how.element, how.element.load(to), number, /*skipNan=*/false);
+      number = combine(ReduceOp::Sum, how.element, how.element.load(to), number, /*skipNan=*/false);
     how.element.store(to, number);
     memory.isInitialized[at[i]] = true;
   }

@@ -1,6 +1,7 @@
 //===- Host.cpp - The host function of placed kernels ---------------------===//
 #include "Explore.h"
 
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include <ctime>
@@ -22,7 +23,7 @@ private:
   LogicalResult bind(ArrayRef<reference::HostTensor> arguments);
   LogicalResult allocate(tile::EmptyOp empty);
   LogicalResult launch(tile::LaunchOp launch);
-  LogicalResult giveResults(func::ReturnOp last);
+  LogicalResult collectResults(func::ReturnOp last);
   std::optional<int64_t> evaluate(SymExpr expression, ArrayRef<int64_t> strides = {}) const;
   std::optional<int64_t> evaluate(Attribute text) const;
 
@@ -42,7 +43,7 @@ private:
 };
 } // namespace
 
-/// Of this thread, whatever else the machine does.
+/// CPU time of this thread.
 static double threadSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -113,7 +114,7 @@ LogicalResult Host::allocate(tile::EmptyOp empty) {
   for (SymExpr size : type.getShape()) {
     std::optional<int64_t> value = evaluate(size);
     if (!value)
-      return empty.emitError("expected sizes that the arguments give");
+      return empty.emitError("expected sizes that follow from the arguments");
     tensor.sizes.push_back(*value);
     count *= *value;
   }
@@ -136,12 +137,16 @@ LogicalResult Host::allocate(tile::EmptyOp empty) {
 }
 
 LogicalResult Host::launch(tile::LaunchOp op) {
-  auto kernel = function->getParentOfType<ModuleOp>().lookupSymbol<tile::KernelOp>(op.getKernel());
+  auto module = function->getParentOfType<ModuleOp>();
+  auto kernel = module.lookupSymbol<tile::KernelOp>(op.getKernel());
   if (!kernel)
     return op.emitError("expected kernel '") << op.getKernel() << "' in the module";
   std::unique_ptr<Program> &program = programs[kernel];
-  if (!program && !(program = Program::compile(kernel, options.chip)))
-    return failure();
+  if (!program) {
+    FailureOr<GpuDescription> gpu = gpuOf(module);
+    if (failed(gpu) || !(program = Program::compile(kernel, *gpu)))
+      return failure();
+  }
   LaunchValues values;
   values.views.resize(kernel.getNumArguments());
   values.scalars.resize(kernel.getNumArguments(), integer(0));
@@ -171,13 +176,13 @@ LogicalResult Host::launch(tile::LaunchOp op) {
     values.scalars[argument++] = memory.element.load(memory.bytes.data());
   }
   if (!isKnown || argument != kernel.getNumArguments())
-    return op.emitError("expected sizes that the arguments give");
+    return op.emitError("expected sizes that follow from the arguments");
   if (llvm::product_of(values.grid) > 0)
     Explorer(*program, values, memories, findings, options, report).run();
   return success();
 }
 
-LogicalResult Host::giveResults(func::ReturnOp last) {
+LogicalResult Host::collectResults(func::ReturnOp last) {
   for (auto [number, value] : llvm::enumerate(last.getOperands())) {
     const Tensor &tensor = tensors[value];
     const Memory &memory = memories[tensor.memory];
@@ -195,8 +200,8 @@ LogicalResult Host::giveResults(func::ReturnOp last) {
     for (size_t dim = index.size(); dim-- > 0; rest /= tensor.sizes[dim])
       index[dim] = rest % tensor.sizes[dim];
     findings.add(FindingKind::Uninitialized, last,
-                 "uninitialised read: element " + indexText(index) + " of result " +
-                     std::to_string(number) + " is returned, which nothing has written");
+                 "element " + indexText(index) + " of result " + std::to_string(number) +
+                     " is returned, which nothing has written");
   }
   return success();
 }
@@ -212,7 +217,7 @@ LogicalResult Host::run(ArrayRef<reference::HostTensor> arguments) {
     else if (auto kernel = dyn_cast<tile::LaunchOp>(op))
       done = launch(kernel);
     else if (auto last = dyn_cast<func::ReturnOp>(op))
-      done = giveResults(last);
+      done = collectResults(last);
     else
       op.emitError("is not supported by the simulator");
     if (failed(done))

@@ -1,4 +1,4 @@
-//===- Machine.cpp - Control of warps, blocks and copies ------------------===//
+//===- Machine.cpp - Control of warps, clusters and copies ----------------===//
 #include "Machine.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -15,14 +15,14 @@ std::string simulator::indexText(llvm::ArrayRef<int64_t> index) {
 
 llvm::StringRef simulator::kindName(FindingKind kind) {
   static constexpr llvm::StringLiteral names[] = {"data race",
-                                                  "use of a copy before its wait",
-                                                  "dead-lock",
-                                                  "access out of bounds",
+                                                  "use before wait",
+                                                  "deadlock",
+                                                  "out-of-bounds access",
                                                   "misaligned access",
-                                                  "uninitialised read",
-                                                  "results that depend on the order",
+                                                  "uninitialized read",
+                                                  "order-dependent results",
                                                   "failed check",
-                                                  "write that a copy may not see"};
+                                                  "missing fence"};
   return names[size_t(kind)];
 }
 
@@ -30,14 +30,14 @@ void Findings::add(FindingKind kind, mlir::Operation *op, const std::string &tex
                    mlir::Operation *other, const std::string &otherText) {
   auto [at, isNew] = known.try_emplace({kind, op, other}, list.size());
   if (isNew)
-    list.push_back({kind, op, text, other, otherText});
+    list.push_back({kind, op, kindName(kind).str() + ": " + text, other, otherText});
   else
     ++list[at->second].count;
 }
 
 Machine::Machine(const Setup &given) : setup(given) {
   for (int64_t size : setup.launch.grid)
-    blockCount *= uint32_t(size);
+    clusterCount *= uint32_t(size);
   writes.resize(setup.memories.size());
   reads.resize(setup.memories.size());
   for (auto [argument, isWritten] : llvm::enumerate(setup.program.isWritten))
@@ -45,31 +45,31 @@ Machine::Machine(const Setup &given) : setup(given) {
       unsigned memory = setup.launch.views[argument].memory;
       writes[memory].resize(setup.memories[memory].count());
     }
-  while (blocks.size() < setup.residents && nextBlock < blockCount)
-    begin(nextBlock++);
+  while (clusters.size() < setup.residentClusters && nextCluster < clusterCount)
+    begin(nextCluster++);
 }
 
 //===----------------------------------------------------------------------===//
-// Blocks
+// Clusters
 //===----------------------------------------------------------------------===//
 
 void Machine::begin(uint32_t number) {
   const Program &program = setup.program;
-  auto block = std::make_unique<Block>();
-  block->number = number;
+  auto cluster = std::make_unique<Cluster>();
+  cluster->number = number;
   uint32_t rest = number;
   for (int64_t size : setup.launch.grid) {
-    block->coords.push_back(rest % size);
+    cluster->coords.push_back(rest % size);
     rest /= uint32_t(size);
   }
-  block->shared.assign(program.sharedBytes * program.cluster, std::byte(0xff));
-  block->isInitialized.assign(block->shared.size(), false);
-  block->gates.resize(program.gateCounts.size() * program.cluster);
-  block->warps.resize(program.allWarps());
-  for (auto [i, warp] : llvm::enumerate(block->warps)) {
+  cluster->shared.assign(program.sharedBytes * program.clusterSize, std::byte(0xff));
+  cluster->isInitialized.assign(cluster->shared.size(), false);
+  cluster->mbarriers.resize(program.mbarrierCounts.size() * program.clusterSize);
+  cluster->warps.resize(program.allWarps());
+  for (auto [i, warp] : llvm::enumerate(cluster->warps)) {
     warp.frame.warp = i;
     warp.frame.launch = &setup.launch;
-    warp.frame.program = block->coords;
+    warp.frame.program = cluster->coords;
     warp.frame.slots.resize(program.slotCount);
     for (auto [argument, slot] : llvm::enumerate(program.argumentSlots))
       if (slot != ~0u)
@@ -77,30 +77,30 @@ void Machine::begin(uint32_t number) {
     warp.clock.assign(program.allWarps(), 0);
     warp.clock[i] = 1;
   }
-  blocks.push_back(std::move(block));
-  Block &added = *blocks.back();
+  clusters.push_back(std::move(cluster));
+  Cluster &added = *clusters.back();
   for (Warp &warp : added.warps)
     advance(added, warp);
   if (llvm::all_of(added.warps,
-                   [](const Warp &warp) { return warp.state == Warp::State::Ended; })) {
-    blocks.pop_back(); // nothing in it can be noticed
-    if (nextBlock < blockCount)
-      begin(nextBlock++);
+                   [](const Warp &warp) { return warp.state == Warp::State::Exited; })) {
+    clusters.pop_back(); // it has no visible step
+    if (nextCluster < clusterCount)
+      begin(nextCluster++);
   }
 }
 
-Machine::Block &Machine::blockOf(uint32_t number) {
-  return **llvm::find_if(blocks, [&](const auto &block) { return block->number == number; });
+Machine::Cluster &Machine::clusterOf(uint32_t number) {
+  return **llvm::find_if(clusters, [&](const auto &cluster) { return cluster->number == number; });
 }
 
-std::string Machine::placeOf(const Block &block, const Warp &warp, unsigned lane) const {
+std::string Machine::threadText(const Cluster &cluster, const Warp &warp, unsigned lane) const {
   unsigned number = warp.frame.warp % setup.program.warps;
   std::string text = "warp " + std::to_string(number) + ", lane " + std::to_string(lane);
-  bool isCluster = setup.program.cluster > 1;
+  bool isCluster = setup.program.clusterSize > 1;
   if (isCluster)
-    text = "block " + std::to_string(partOf(warp)) + ", " + text;
-  if (blockCount > 1)
-    text = (isCluster ? "cluster " : "block ") + indexText(block.coords) + ", " + text;
+    text = "CTA " + std::to_string(ctaOf(warp)) + ", " + text;
+  if (clusterCount > 1)
+    text = (isCluster ? "cluster " : "CTA ") + indexText(cluster.coords) + ", " + text;
   return text;
 }
 
@@ -108,22 +108,24 @@ std::string Machine::placeOf(const Block &block, const Warp &warp, unsigned lane
 // Transitions
 //===----------------------------------------------------------------------===//
 
-/// A warp at a wait goes on when the copies have landed that it waits for.
-bool Machine::canGoOn(const Block &block, const Warp &warp) const {
+/// A warp at a wait continues when the copies that it waits for have landed.
+bool Machine::canContinue(const Cluster &cluster, const Warp &warp) const {
   if (warp.state != Warp::State::Ready)
     return false;
   const Step &step = setup.program.steps[warp.at];
-  if (step.kind == Step::Kind::Await)
-    return isOpen(block, warp, step.gates, step.in[0], step.in[1]);
-  if (step.kind == Step::Kind::Fetch && step.left && warp.frame.warp % setup.program.warps == step.by)
-    return isOpen(block, warp, *step.left, step.in[1], step.in[2]);
-  if (step.kind == Step::Kind::Sent)
-    return areSent(block, warp, step.pending);
-  if (step.kind == Step::Kind::Meet)
-    return hasAllOpened(block);
-  if (step.kind == Step::Kind::Receive)
-    return hasCome(block, warp, step);
-  return step.kind != Step::Kind::Wait || llvm::all_of(block.copies, [&](const Copy &copy) {
+  if (step.kind == Step::Kind::MbarrierWait)
+    return hasCompleted(cluster, warp, step.mbarriers, step.in[0], step.in[1]);
+  if (step.kind == Step::Kind::AsyncLoad && step.empty &&
+      warp.frame.warp % setup.program.warps == step.issuingWarp)
+    return hasCompleted(cluster, warp, *step.empty, step.in[1], step.in[2]);
+  if (step.kind == Step::Kind::BulkWait)
+    return areBulkStoresDone(cluster, warp, step.pending);
+  if (step.kind == Step::Kind::ClusterWait)
+    return haveAllArrived(cluster);
+  if (step.kind == Step::Kind::DsmemWait)
+    return hasArrived(cluster, warp, step);
+  return step.kind != Step::Kind::CpAsyncWait ||
+         llvm::all_of(cluster.copies, [&](const Copy &copy) {
            return copy.warp != warp.frame.warp || copy.group >= warp.group - step.pending ||
                   copy.hasLanded;
          });
@@ -131,34 +133,34 @@ bool Machine::canGoOn(const Block &block, const Warp &warp) const {
 
 std::vector<Agent> Machine::enabled() const {
   std::vector<Agent> agents;
-  for (const auto &block : blocks)
-    for (const Warp &warp : block->warps)
-      if (canGoOn(*block, warp))
-        agents.push_back({block->number, uint16_t(warp.frame.warp), 0});
-  for (const auto &block : blocks)
-    for (const Copy &copy : block->copies)
+  for (const auto &cluster : clusters)
+    for (const Warp &warp : cluster->warps)
+      if (canContinue(*cluster, warp))
+        agents.push_back({cluster->number, uint16_t(warp.frame.warp), 0});
+  for (const auto &cluster : clusters)
+    for (const Copy &copy : cluster->copies)
       if (!copy.hasLanded)
-        agents.push_back({block->number, uint16_t(copy.warp), copy.number});
+        agents.push_back({cluster->number, uint16_t(copy.warp), copy.number});
   return agents;
 }
 
 void Machine::execute(Agent agent) {
-  Block &block = blockOf(agent.block);
-  Warp &warp = block.warps[agent.warp];
+  Cluster &cluster = clusterOf(agent.cluster);
+  Warp &warp = cluster.warps[agent.warp];
   if (setup.recordsTouches) {
     current = &transitions.emplace_back();
     current->agent = agent;
   }
   if (agent.copy) {
-    Copy &copy = *llvm::find_if(block.copies, [&](const Copy &each) {
+    Copy &copy = *llvm::find_if(cluster.copies, [&](const Copy &each) {
       return each.warp == agent.warp && each.number == agent.copy;
     });
     if (current) {
       current->clock = copy.clock;
       copy.transition = transitions.size() - 1;
     }
-    land(block, copy);
-    return endIfOver(block);
+    land(cluster, copy);
+    return retireIfDone(cluster);
   }
   const Step &step = setup.program.steps[warp.at];
   ++warp.clock[agent.warp];
@@ -168,23 +170,23 @@ void Machine::execute(Agent agent) {
     current->clock = warp.clock;
     current->time = warp.clock[agent.warp];
   }
-  perform(block, warp, step);
+  perform(cluster, warp, step);
   if (warp.state == Warp::State::Ready)
-    advance(block, warp);
-  endIfOver(block);
+    advance(cluster, warp);
+  retireIfDone(cluster);
 }
 
-/// A block lasts until its copies have landed, waited for or not.
-void Machine::endIfOver(Block &block) {
-  if (llvm::any_of(block.warps,
-                   [](const Warp &warp) { return warp.state != Warp::State::Ended; }))
+/// A cluster runs until its copies have landed, waited for or not.
+void Machine::retireIfDone(Cluster &cluster) {
+  if (llvm::any_of(cluster.warps,
+                   [](const Warp &warp) { return warp.state != Warp::State::Exited; }))
     return;
-  reportUnfinished(block);
-  if (llvm::any_of(block.copies, [](const Copy &copy) { return !copy.hasLanded; }))
+  reportUnfinished(cluster);
+  if (llvm::any_of(cluster.copies, [](const Copy &copy) { return !copy.hasLanded; }))
     return;
-  llvm::erase_if(blocks, [&](const auto &each) { return each.get() == &block; });
-  if (nextBlock < blockCount)
-    begin(nextBlock++);
+  llvm::erase_if(clusters, [&](const auto &each) { return each.get() == &cluster; });
+  if (nextCluster < clusterCount)
+    begin(nextCluster++);
 }
 
 bool Machine::isVisible(const Step &step) const {
@@ -192,24 +194,24 @@ bool Machine::isVisible(const Step &step) const {
   case Step::Kind::Global:
     return isWatched(step);
   case Step::Kind::Shared:
-  case Step::Kind::Copy:
-  case Step::Kind::Wait:
-  case Step::Kind::Gates:
-  case Step::Kind::Fetch:
-  case Step::Kind::Await:
-  case Step::Kind::Arrive:
-  case Step::Kind::Send:
-  case Step::Kind::Sent:
-  case Step::Kind::Fence:
-  case Step::Kind::Product:
-  case Step::Kind::MmaWait:
+  case Step::Kind::CpAsync:
+  case Step::Kind::CpAsyncWait:
+  case Step::Kind::MbarrierAlloc:
+  case Step::Kind::AsyncLoad:
+  case Step::Kind::MbarrierWait:
+  case Step::Kind::MbarrierArrive:
+  case Step::Kind::BulkStore:
+  case Step::Kind::BulkWait:
+  case Step::Kind::FenceProxyAsync:
+  case Step::Kind::WgmmaOperand:
+  case Step::Kind::WgmmaWait:
   case Step::Kind::Barrier:
   case Step::Kind::WarpBarrier:
-  case Step::Kind::Open:
-  case Step::Kind::Meet:
-  case Step::Kind::Push:
-  case Step::Kind::Receive:
-  case Step::Kind::Take:
+  case Step::Kind::ClusterArrive:
+  case Step::Kind::ClusterWait:
+  case Step::Kind::DsmemStore:
+  case Step::Kind::DsmemWait:
+  case Step::Kind::DsmemLoad:
     return true;
   default:
     return false;
@@ -225,7 +227,7 @@ void Machine::moveSlots(Frame &frame, const std::vector<unsigned> &from,
     frame.slots[to[i]] = std::move(moved[i]);
 }
 
-void Machine::advance(Block &block, Warp &warp) {
+void Machine::advance(Cluster &cluster, Warp &warp) {
   Frame &frame = warp.frame;
   auto scalar = [&](unsigned slot) { return frame.slots[slot].scalar.integer; };
   while (true) {
@@ -233,7 +235,9 @@ void Machine::advance(Block &block, Warp &warp) {
     if (isVisible(step))
       return;
     ++*setup.instructions;
-    if (llvm::is_contained({Step::Kind::Commit, Step::Kind::MmaFence, Step::Kind::MmaCommit}, step.kind))
+    if (llvm::is_contained(
+            {Step::Kind::CpAsyncCommit, Step::Kind::WgmmaFence, Step::Kind::WgmmaCommit},
+            step.kind))
       setup.reached->insert(step.op);
     unsigned next = warp.at + 1;
     switch (step.kind) {
@@ -271,24 +275,24 @@ void Machine::advance(Block &block, Warp &warp) {
       next = step.target;
       break;
     case Step::Kind::Return:
-      warp.state = Warp::State::Ended;
-      return leave(block, warp, step);
-    case Step::Kind::Commit:
+      warp.state = Warp::State::Exited;
+      return exitWarp(cluster, warp, step);
+    case Step::Kind::CpAsyncCommit:
       ++warp.group;
       break;
-    case Step::Kind::MmaFence:
+    case Step::Kind::WgmmaFence:
       warp.fenced = Tile::count;
       break;
-    case Step::Kind::MmaCommit:
-      ++frame.group;
+    case Step::Kind::WgmmaCommit:
+      ++frame.mmaGroup;
       break;
     case Step::Kind::Check:
       if (!scalar(step.in[0]))
         setup.findings.add(FindingKind::Failure, step.op,
-                           "the program's check fails for " + std::to_string(scalar(step.in[1])));
+                           "the condition is false for " + std::to_string(scalar(step.in[1])));
       break;
     case Step::Kind::Global:
-      perform(block, warp, step);
+      perform(cluster, warp, step);
       next = warp.at;
       break;
     default:
@@ -297,78 +301,78 @@ void Machine::advance(Block &block, Warp &warp) {
         if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(step.op->getResult(0).getType()))
           *setup.elements += tile.getNumElements() / setup.program.allWarps();
     }
-    compareWithHeld(block, warp, step);
+    checkHeldRegisters(cluster, warp, step);
     warp.at = next;
   }
 }
 
-void Machine::perform(Block &block, Warp &warp, const Step &step) {
+void Machine::perform(Cluster &cluster, Warp &warp, const Step &step) {
   switch (step.kind) {
   case Step::Kind::Global:
     if (step.global->isWrite)
-      store(block, warp, step);
+      store(cluster, warp, step);
     else
-      warp.frame.slots[step.out[0]].tile = load(block, warp, step);
+      warp.frame.slots[step.out[0]].tile = load(cluster, warp, step);
     break;
   case Step::Kind::Shared:
-    access(block, warp, step);
+    access(cluster, warp, step);
     break;
-  case Step::Kind::Copy:
-    beginCopy(block, warp, step);
+  case Step::Kind::CpAsync:
+    issueCpAsync(cluster, warp, step);
     break;
-  case Step::Kind::Wait:
-    waitFor(block, warp, step.pending);
+  case Step::Kind::CpAsyncWait:
+    waitFor(cluster, warp, step.pending);
     break;
-  case Step::Kind::Gates:
-    makeGates(block, warp, step);
+  case Step::Kind::MbarrierAlloc:
+    initMbarriers(cluster, warp, step);
     break;
-  case Step::Kind::Fetch:
-  case Step::Kind::Send:
-    beginRow(block, warp, step);
+  case Step::Kind::AsyncLoad:
+  case Step::Kind::BulkStore:
+    issueBulkCopy(cluster, warp, step);
     break;
-  case Step::Kind::Await:
-    passGate(block, warp, step, step.gates, step.in[0]);
+  case Step::Kind::MbarrierWait:
+    passMbarrier(cluster, warp, step, step.mbarriers, step.in[0]);
     break;
-  case Step::Kind::Arrive:
-    arriveAtGate(block, warp, step);
+  case Step::Kind::MbarrierArrive:
+    arriveAtMbarrier(cluster, warp, step);
     break;
-  case Step::Kind::Sent:
-    waitForSends(block, warp, step.pending);
+  case Step::Kind::BulkWait:
+    waitForBulkStores(cluster, warp, step.pending);
     break;
-  case Step::Kind::Fence:
-    fence(block, warp);
+  case Step::Kind::FenceProxyAsync:
+    fence(cluster, warp);
     break;
-  case Step::Kind::Product:
-    beginProduct(block, warp, step);
+  case Step::Kind::WgmmaOperand:
+    issueWgmma(cluster, warp, step);
     break;
-  case Step::Kind::MmaWait:
-    waitForProducts(block, warp, step);
+  case Step::Kind::WgmmaWait:
+    waitForWgmma(cluster, warp, step);
     break;
   case Step::Kind::WarpBarrier:
     warp.lastSync = warp.clock[warp.frame.warp];
     break;
-  case Step::Kind::Open:
-    warp.opened = warp.clock[warp.frame.warp];
-    for (mlir::Value mailbox : step.op->getOperands())
-      setup.reached->insert(mailbox.getDefiningOp());
+  case Step::Kind::ClusterArrive:
+    warp.clusterArrived = warp.clock[warp.frame.warp];
+    for (mlir::Value dsmem : step.op->getOperands())
+      setup.reached->insert(dsmem.getDefiningOp());
     break;
-  case Step::Kind::Meet:
-    meet(block, warp);
+  case Step::Kind::ClusterWait:
+    passClusterBarrier(cluster, warp);
     break;
-  case Step::Kind::Push:
-    push(block, warp, step);
+  case Step::Kind::DsmemStore:
+    storeDsmem(cluster, warp, step);
     break;
-  case Step::Kind::Receive:
-    receive(block, warp, step);
+  case Step::Kind::DsmemWait:
+    passDsmemWait(cluster, warp, step);
     break;
-  case Step::Kind::Take:
-    access(block, warp, step);
-    ++warp.turns[step.shared->buffer];
+  case Step::Kind::DsmemLoad:
+    access(cluster, warp, step);
+    ++warp.iterations[step.shared->buffer];
     break;
   default:
-    return arrive(block, warp);
+    return arrive(cluster, warp);
   }
-  compareWithHeld(block, warp, step);
+  checkHeldRegisters(cluster, warp, step);
   ++warp.at;
 }
 
@@ -376,68 +380,69 @@ void Machine::perform(Block &block, Warp &warp, const Step &step) {
 // Barriers and waits
 //===----------------------------------------------------------------------===//
 
-void Machine::arrive(Block &block, Warp &warp) {
+void Machine::arrive(Cluster &cluster, Warp &warp) {
   warp.state = Warp::State::AtBarrier;
-  llvm::MutableArrayRef<Warp> warps = besides(block, warp);
+  llvm::MutableArrayRef<Warp> warps = ctaWarps(cluster, warp);
   if (llvm::all_of(warps, [](const Warp &each) { return each.state == Warp::State::AtBarrier; }))
-    release(block, warps);
+    release(cluster, warps);
 }
 
-void Machine::release(Block &block, llvm::MutableArrayRef<Warp> warps) {
+void Machine::release(Cluster &cluster, llvm::MutableArrayRef<Warp> warps) {
   const Step &step = setup.program.steps[warps[0].at];
   for (Warp &warp : warps)
     if (warp.at != warps[0].at) {
       setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
-                         "dead-lock: " + placeOf(block, warp, 0) +
-                             " waits here, warp 0 at another barrier",
+                         threadText(cluster, warp, 0) + " waits here, warp 0 at another barrier",
                          step.op, "warp 0 waits here");
       broken = true;
       return;
     }
   for (Warp &warp : warps)
-    know(warps[0], warp.clock);
+    joinClock(warps[0], warp.clock);
   for (Warp &warp : warps) {
     warp.clock = warps[0].clock;
     warp.lastSync = warp.clock[warp.frame.warp];
     warp.state = Warp::State::Ready;
     ++warp.at;
   }
-  // What everybody knows of need not be compared again; of copies that are not waited for nobody knows, and other blocks
-  // of the cluster know nothing of all this.
-  for (Event &event : block.events)
-    if (llvm::any_of(event.known, [&](const auto &each) { return isOfBlock(warps[0], each.first); }))
+  // Accesses that are ordered before every warp need not be compared again. Copies that are not
+  // waited for are not, and other CTAs of the cluster take no part in this barrier.
+  for (Event &event : cluster.events)
+    if (llvm::any_of(event.known,
+                     [&](const auto &each) { return isInSameCta(warps[0], each.first); }))
       for (const Warp &warp : warps)
         event.known.try_emplace(warp.frame.warp, warp.clock[warp.frame.warp]);
-  llvm::erase_if(block.events, [&](const Event &event) {
-    return (event.known.count(warps[0].frame.warp) && !event.step->ofCluster) ||
-           llvm::all_of(block.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
+  llvm::erase_if(cluster.events, [&](const Event &event) {
+    return (event.known.count(warps[0].frame.warp) && !event.step->isClusterWide) ||
+           llvm::all_of(cluster.warps, [&](const Warp &warp) { return areInOrder(event, warp); });
   });
-  llvm::erase_if(block.unfenced, [&](const Unfenced &each) {
-    return isOfBlock(warps[0], each.warp) && each.fencedAt && each.fencedAt <= warps[0].clock[each.warp];
+  llvm::erase_if(cluster.unfenced, [&](const Unfenced &each) {
+    return isInSameCta(warps[0], each.warp) && each.fencedAt &&
+           each.fencedAt <= warps[0].clock[each.warp];
   });
   for (Warp &warp : warps)
-    advance(block, warp);
+    advance(cluster, warp);
 }
 
-void Machine::know(Warp &warp, const std::vector<uint32_t> &clock) {
+void Machine::joinClock(Warp &warp, const std::vector<uint32_t> &clock) {
   for (size_t i = 0; i < clock.size(); ++i)
     warp.clock[i] = std::max(warp.clock[i], clock[i]);
 }
 
-void Machine::waitFor(Block &block, Warp &warp, int64_t pending) {
-  finish(block, warp, [&](const Copy &copy) {
+void Machine::waitFor(Cluster &cluster, Warp &warp, int64_t pending) {
+  finish(cluster, warp, [&](const Copy &copy) {
     return copy.warp == warp.frame.warp && copy.group < warp.group - pending;
   });
 }
 
-void Machine::finish(Block &block, Warp &warp, llvm::function_ref<bool(const Copy &)> isOver) {
+void Machine::finish(Cluster &cluster, Warp &warp, llvm::function_ref<bool(const Copy &)> isOver) {
   uint32_t now = warp.clock[warp.frame.warp];
-  llvm::erase_if(block.copies, [&](const Copy &copy) {
+  llvm::erase_if(cluster.copies, [&](const Copy &copy) {
     if (!isOver(copy))
       return false;
     if (copy.transition < transitions.size())
       transitions[copy.transition].time = now;
-    for (Event &event : block.events)
+    for (Event &event : cluster.events)
       if (event.copy == copy.id) {
         event.copy = -1;
         event.time = now;
@@ -447,27 +452,27 @@ void Machine::finish(Block &block, Warp &warp, llvm::function_ref<bool(const Cop
 }
 
 void Machine::reportDeadlock() {
-  for (const auto &block : blocks)
-    for (const Warp &warp : block->warps)
+  for (const auto &cluster : clusters)
+    for (const Warp &warp : cluster->warps)
       if (const Step &step = setup.program.steps[warp.at];
-          warp.state == Warp::State::Ready && step.kind == Step::Kind::Await)
+          warp.state == Warp::State::Ready && step.kind == Step::Kind::MbarrierWait)
         return setup.findings.add(FindingKind::Deadlock, step.op,
-                                  "dead-lock: " + placeOf(*block, warp, 0) + " waits at this gate for ever");
-  for (const auto &block : blocks)
-    for (const Warp &warp : block->warps) {
+                                  threadText(*cluster, warp, 0) +
+                                      " waits at this mbarrier forever");
+  for (const auto &cluster : clusters)
+    for (const Warp &warp : cluster->warps) {
       if (warp.state == Warp::State::Ready)
         return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op,
-                                  "dead-lock: " + placeOf(*block, warp, 0) + " waits here for ever");
+                                  threadText(*cluster, warp, 0) + " waits here forever");
       if (warp.state != Warp::State::AtBarrier)
         continue;
-      auto ended = llvm::find_if(block->warps,
-                                 [](const Warp &each) { return each.state == Warp::State::Ended; });
-      std::string text =
-          "dead-lock: " + placeOf(*block, warp, 0) + " waits at this barrier for ever";
-      if (ended == block->warps.end())
+      auto exited = llvm::find_if(
+          cluster->warps, [](const Warp &each) { return each.state == Warp::State::Exited; });
+      std::string text = threadText(*cluster, warp, 0) + " waits at this barrier forever";
+      if (exited == cluster->warps.end())
         return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text);
       return setup.findings.add(FindingKind::Deadlock, setup.program.steps[warp.at].op, text,
-                                setup.program.steps[ended->at].op,
-                                "warp " + std::to_string(ended->frame.warp) + " has ended here");
+                                setup.program.steps[exited->at].op,
+                                "warp " + std::to_string(exited->frame.warp) + " exits here");
     }
 }

@@ -1,49 +1,52 @@
-//===- Mutants.cpp - Programs with spoilt synchronisation -----------------===//
+//===- Mutants.cpp - Mutation tests of synchronization --------------------===//
 //
-// A simulator that never complains proves nothing. Each operation that orders accesses is spoilt in
-// each way that people spoil them: left out, asked for less, done too early, with the wrong slot. A
-// mutant is killed by any finding, and by other results. One that survives is run in all orders: if
-// none of them differs, it does the same as the program on these arguments.
+// A simulator that reports nothing proves nothing by itself. Each operation that orders accesses is
+// mutated in the ways in which programmers get it wrong: removed, weakened, too early, or with the
+// wrong stage, mbarrier or phase. Any finding and any other result kills a mutant. One that
+// survives is run in all orders: if none of them differs, it is equivalent on these arguments.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
-#include "tessera/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Simulator/Simulator.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::simulator;
 
 namespace {
-/// A change of an operation; false where it cannot be made.
+/// A mutation of an operation; `apply` returns false where it is not possible.
 struct Change {
   std::string name;
   std::function<bool(Operation *)> apply;
 };
 } // namespace
 
-/// Whether others notice an operation, or something in it.
+/// Whether other warps can observe an operation or one inside of it.
 static bool isMemoryOp(Operation *op) {
   return op
       ->walk([](Operation *each) {
-        bool isPart =
-            isa<tile::CopyOp, tile::ReadOp, tile::WriteOp, tile::MmaSharedOp, tile::BarrierOp,
-                tile::WaitOp, tile::CommitOp, tile::StoreOp, tile::ScatterOp, tile::FetchOp,
-                tile::AwaitOp, tile::ArriveOp, tile::SendOp, tile::SentOp, tile::FenceOp, tile::OpenOp,
-                tile::MeetOp, tile::PushOp, tile::ReceiveOp, tile::TakeOp, tile::MmaAsyncOp,
-                tile::MmaFenceOp, tile::MmaCommitOp, tile::MmaWaitOp>(each);
-        return isPart ? WalkResult::interrupt() : WalkResult::advance();
+        bool isVisible =
+            isa<tile::CpAsyncOp, tile::SharedLoadOp, tile::SharedStoreOp, tile::MmaSharedOp,
+                tile::BarrierOp, tile::CpAsyncWaitOp, tile::CpAsyncCommitOp, tile::StoreOp,
+                tile::ScatterOp, tile::AsyncLoadOpInterface, tile::MbarrierWaitOp,
+                tile::MbarrierArriveOp, tile::BulkStoreOp, tile::BulkWaitOp,
+                tile::FenceProxyAsyncOp, tile::ClusterArriveOp, tile::ClusterWaitOp,
+                tile::DsmemStoreOp, tile::DsmemWaitOp, tile::DsmemLoadOp, tile::WgmmaOp,
+                tile::WgmmaFenceOp, tile::WgmmaCommitOp, tile::WgmmaWaitOp>(each);
+        return isVisible ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
 
-/// Before the access that stands before it; that a group of copies is closed concerns no barrier.
+/// Moves an operation before the previous visible one; a barrier also moves over a commit.
 static bool moveUp(Operation *op) {
   Operation *previous = op->getPrevNode();
-  while (previous &&
-         (!isMemoryOp(previous) || (isa<tile::BarrierOp>(op) && isa<tile::CommitOp>(previous))))
+  while (previous && (!isMemoryOp(previous) ||
+                      (isa<tile::BarrierOp>(op) && isa<tile::CpAsyncCommitOp>(previous))))
     previous = previous->getPrevNode();
   if (!previous)
     return false;
@@ -51,16 +54,16 @@ static bool moveUp(Operation *op) {
   return true;
 }
 
-/// Before the block has told the others that it runs.
-static bool moveBeforeOpen(Operation *op) {
-  auto opens = op->getBlock()->getOps<tile::OpenOp>();
-  if (opens.empty())
+/// Moves a cluster wait before the arrival.
+static bool moveBeforeArrive(Operation *op) {
+  auto arrivals = op->getBlock()->getOps<tile::ClusterArriveOp>();
+  if (arrivals.empty())
     return false;
-  op->moveBefore(*opens.begin());
+  op->moveBefore(*arrivals.begin());
   return true;
 }
 
-/// A copy, with the branch around it and what that is computed from, before the last barrier.
+/// Moves a copy, with the branch around it and its operands, before the last barrier.
 static bool moveOverBarrier(Operation *op) {
   if (isa<scf::IfOp>(op->getParentOp()))
     op = op->getParentOp();
@@ -90,8 +93,8 @@ static bool moveOverBarrier(Operation *op) {
   return true;
 }
 
-/// The next one of `count` numbers.
-static bool turnNumber(Operation *op, unsigned operand, int64_t count) {
+/// Replaces an index operand by the next one modulo `count`.
+static bool rotateIndex(Operation *op, unsigned operand, int64_t count) {
   if (count < 2)
     return false;
   OpBuilder builder(op);
@@ -104,163 +107,178 @@ static bool turnNumber(Operation *op, unsigned operand, int64_t count) {
   return true;
 }
 
-/// The next slot of the buffer.
-static bool turnSlot(Operation *op, unsigned operand, Value buffer) {
-  return turnNumber(op, operand, cast<tile::BufferType>(buffer.getType()).getSlots());
+/// Replaces a stage operand by the next stage of the buffer.
+static bool rotateStage(Operation *op, unsigned operand, Value buffer) {
+  return rotateIndex(op, operand, cast<tile::BufferType>(buffer.getType()).getStages());
 }
 
-static bool leaveOut(Operation *op) {
+static bool removeOp(Operation *op) {
   op->replaceAllUsesWith(op->getOperands().take_back(op->getNumResults()));
   op->erase();
   return true;
 }
 
-/// Of an operation that waits until so many groups are pending.
-template <typename WaitOp> static std::vector<Change> changesOfWait(WaitOp wait, const std::string &name) {
+/// Mutations of an operation that waits until at most `pending` groups are in flight.
+template <typename WaitOp> static std::vector<Change> changesOfWait(WaitOp wait) {
   int64_t more = wait.getPending() + 1;
   auto weaken = [more](Operation *each) {
     cast<WaitOp>(each).setPending(more);
     return true;
   };
-  return {{"removed", leaveOut}, {"weakened to " + name + " " + std::to_string(more), weaken}, {"too early", moveUp}};
+  return {{"removed", removeOp},
+          {"weakened to " + std::to_string(more) + " pending", weaken},
+          {"too early", moveUp}};
+}
+
+/// The next stage of the buffer that an operation accesses.
+template <typename OpTy> static Change changeOfStage(OpTy op, const std::string &name) {
+  unsigned stage = op.getStageMutable().getOperandNumber();
+  return {name, [stage](Operation *each) {
+            return rotateStage(each, stage, cast<OpTy>(each).getBuffer());
+          }};
+}
+
+static std::vector<Change> changesOfBarrier(tile::BarrierOp barrier) {
+  std::vector<Change> changes = {{"removed", removeOp}, {"too early", moveUp}};
+  auto weaken = [](Operation *each) {
+    cast<tile::BarrierOp>(each).setWarp(true);
+    return true;
+  };
+  // In a CTA of one warp both barriers are the same.
+  auto kernel = barrier->getParentOfType<tile::KernelOp>();
+  if (!barrier.getWarp() && getHint(kernel.getHintsAttr(), "num_warps").value_or(0) != 1)
+    changes.push_back({"weakened to the warp", weaken});
+  return changes;
+}
+
+static std::vector<Change> changesOfWgmma(tile::WgmmaOp mma) {
+  unsigned right = mma.getRhsStageMutable().getOperandNumber();
+  std::vector<Change> changes = {{"with the next stage of rhs", [right](Operation *each) {
+                                    return rotateStage(each, right,
+                                                       cast<tile::WgmmaOp>(each).getRhs());
+                                  }}};
+  if (mma.getLhsStage())
+    changes.push_back({"with the next stage of lhs", [](Operation *each) {
+                         return rotateStage(each, 1, cast<tile::WgmmaOp>(each).getLhs());
+                       }});
+  return changes;
+}
+
+static std::vector<Change> changesOfMbarrierWait(tile::MbarrierWaitOp wait) {
+  unsigned mbarrier = wait.getMbarrierMutable().getOperandNumber(),
+           phase = wait.getPhaseMutable().getOperandNumber();
+  int64_t mbarriers = wait.getMbarriers().getType().getCount();
+  return {
+      {"removed", removeOp},
+      {"too early", moveUp},
+      {"with the other phase", [phase](Operation *each) { return rotateIndex(each, phase, 2); }},
+      {"at the next mbarrier",
+       [mbarrier, mbarriers](Operation *each) { return rotateIndex(each, mbarrier, mbarriers); }}};
+}
+
+/// Replaces arrivals in all CTAs of the cluster by arrivals in the own one.
+static bool arriveInOwnCta(Operation *op) {
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  auto mbarriers =
+      cast<tile::MbarrierArriveOp>(op).getMbarriers().getDefiningOp<tile::MbarrierAllocOp>();
+  for (Operation *user : mbarriers->getUsers())
+    if (auto arrive = dyn_cast<tile::MbarrierArriveOp>(user))
+      arrive.setCluster(false);
+  mbarriers.setArrivals(*getHint(kernel.getHintsAttr(), "num_warps"));
+  return true;
+}
+
+static std::vector<Change> changesOfMbarrierArrive(tile::MbarrierArriveOp arrive) {
+  int64_t mbarriers = arrive.getMbarriers().getType().getCount();
+  std::vector<Change> changes = {{"removed", removeOp},
+                                 {"too early", moveUp},
+                                 {"at the next mbarrier", [mbarriers](Operation *each) {
+                                    return rotateIndex(each, 1, mbarriers);
+                                  }}};
+  if (arrive.getCluster())
+    changes.push_back({"in its own CTA only", arriveInOwnCta});
+  return changes;
+}
+
+/// Issues a TMA load without waiting for its stage to be released.
+static bool dropEmptyMbarrier(Operation *op) {
+  auto load = cast<tile::TmaLoadOp>(op);
+  load.getEmptyMutable().clear();
+  load.getEmptyIndexMutable().clear();
+  load.getEmptyPhaseMutable().clear();
+  return true;
+}
+
+static std::vector<Change> changesOfLoad(tile::AsyncLoadOpInterface load) {
+  unsigned fullIndex = load.getFullIndexMutable().getOperandNumber();
+  std::vector<Change> changes = {
+      changeOfStage(load, "into the next stage"),
+      {"at the next full mbarrier", [fullIndex](Operation *each) {
+         return rotateIndex(each, fullIndex,
+                            cast<tile::AsyncLoadOpInterface>(each).getFull().getType().getCount());
+       }}};
+  auto tma = dyn_cast<tile::TmaLoadOp>(load.getOperation());
+  if (!tma || !tma.getEmpty()) {
+    changes.push_back({"too early", moveOverBarrier});
+    return changes;
+  }
+  // The empty mbarriers, the index and the phase follow.
+  unsigned emptyIndex = fullIndex + 2, emptyPhase = fullIndex + 3;
+  changes.push_back({"without the empty mbarrier", dropEmptyMbarrier});
+  changes.push_back({"at the next empty mbarrier", [emptyIndex](Operation *each) {
+                       return rotateIndex(
+                           each, emptyIndex,
+                           cast<tile::TmaLoadOp>(each).getEmpty().getType().getCount());
+                     }});
+  changes.push_back({"with the other phase",
+                     [emptyPhase](Operation *each) { return rotateIndex(each, emptyPhase, 2); }});
+  return changes;
+}
+
+/// A dsmem of two stages is one that is stored to in several iterations.
+static std::vector<Change> changesOfAlloc(tile::AllocOp alloc) {
+  if (!alloc.getDsmem() || alloc.getType().getStages() == 1)
+    return {};
+  return {{"with one stage", [](Operation *each) {
+             auto buffer = cast<tile::AllocOp>(each).getType();
+             each->getResult(0).setType(
+                 tile::BufferType::get(each->getContext(), 1, buffer.getTile()));
+             return true;
+           }}};
 }
 
 static std::vector<Change> changesOf(Operation *op) {
-  if (isa<tile::CommitOp, tile::FenceOp, tile::MmaFenceOp, tile::MmaCommitOp>(op))
-    return {{"removed", leaveOut}, {"too early", moveUp}};
-  if (isa<tile::OpenOp, tile::PushOp>(op))
-    return {{"removed", leaveOut}};
-  if (isa<tile::MeetOp>(op))
-    return {{"removed", leaveOut}, {"too early", moveBeforeOpen}};
-  if (isa<tile::ReceiveOp>(op))
-    return {{"removed", leaveOut}, {"too early", moveUp}};
-  // A mailbox of two slots is one whose turns come behind each other.
-  if (auto alloc = dyn_cast<tile::AllocOp>(op); alloc && alloc.getMailbox() && alloc.getType().getSlots() > 1)
-    return {{"with one slot", [](Operation *each) {
-               auto box = cast<tile::AllocOp>(each).getType();
-               each->getResult(0).setType(tile::BufferType::get(each->getContext(), 1, box.getTile()));
-               return true;
-             }}};
-  if (auto barrier = dyn_cast<tile::BarrierOp>(op)) {
-    std::vector<Change> changes = {{"removed", leaveOut}, {"too early", moveUp}};
-    auto weaken = [](Operation *each) {
-      cast<tile::BarrierOp>(each).setWarp(true);
-      return true;
-    };
-    // A block of one warp has no other barriers.
-    auto kernel = barrier->getParentOfType<tile::KernelOp>();
-    if (!barrier.getWarp() && getHint(kernel.getHintsAttr(), "warps").value_or(0) != 1)
-      changes.push_back({"weakened to the warp", weaken});
-    return changes;
-  }
-  if (auto wait = dyn_cast<tile::WaitOp>(op))
-    return changesOfWait(wait, "wait");
-  if (auto wait = dyn_cast<tile::MmaWaitOp>(op))
-    return changesOfWait(wait, "mma_wait");
-  if (auto mma = dyn_cast<tile::MmaAsyncOp>(op)) {
-    unsigned right = mma.getRhsSlotMutable().getOperandNumber();
-    std::vector<Change> changes = {{"of the next slot on the right", [right](Operation *each) {
-                                      return turnSlot(each, right, cast<tile::MmaAsyncOp>(each).getRhs());
-                                    }}};
-    if (mma.getLhsSlot())
-      changes.push_back({"of the next slot on the left", [](Operation *each) {
-                           return turnSlot(each, 1, cast<tile::MmaAsyncOp>(each).getLhs());
-                         }});
-    return changes;
-  }
-  if (auto await = dyn_cast<tile::AwaitOp>(op)) {
-    unsigned gate = await.getGateMutable().getOperandNumber(), phase = await.getPhaseMutable().getOperandNumber();
-    int64_t gates = await.getGates().getType().getCount();
-    return {{"removed", leaveOut},
-            {"too early", moveUp},
-            {"of the other phase", [phase](Operation *each) { return turnNumber(each, phase, 2); }},
-            {"at the next gate", [gate, gates](Operation *each) { return turnNumber(each, gate, gates); }}};
-  }
-  if (auto arrive = dyn_cast<tile::ArriveOp>(op)) {
-    int64_t gates = arrive.getGates().getType().getCount();
-    std::vector<Change> changes = {{"removed", leaveOut},
-                                   {"too early", moveUp},
-                                   {"at the next gate", [gates](Operation *each) { return turnNumber(each, 1, gates); }}};
-    // The gate takes as many arrivals then.
-    if (arrive.getCluster())
-      changes.push_back({"in its own block alone", [](Operation *each) {
-                           auto alone = cast<tile::ArriveOp>(each);
-                           auto kernel = alone->getParentOfType<tile::KernelOp>();
-                           auto gates = alone.getGates().getDefiningOp<tile::GatesOp>();
-                           for (Operation *user : gates->getUsers())
-                             if (auto other = dyn_cast<tile::ArriveOp>(user))
-                               other.setCluster(false);
-                           gates.setArrivals(*getHint(kernel.getHintsAttr(), "warps"));
-                           return true;
-                         }});
-    return changes;
-  }
-  if (auto sent = dyn_cast<tile::SentOp>(op))
-    return changesOfWait(sent, "sent");
-  if (auto fetch = dyn_cast<tile::FetchOp>(op); fetch && fetch.getLeft()) {
-    unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
-    unsigned left = slot + 3;
-    auto hurry = [](Operation *each) {
-      auto early = cast<tile::FetchOp>(each);
-      early.getLeftMutable().clear();
-      early.getLeftGateMutable().clear();
-      early.getLeftPhaseMutable().clear();
-      return true;
-    };
-    return {{"into the next slot",
-             [slot](Operation *each) { return turnSlot(each, slot, cast<tile::FetchOp>(each).getBuffer()); }},
-            {"opens the next gate",
-             [gate](Operation *each) {
-               return turnNumber(each, gate, cast<tile::FetchOp>(each).getGates().getType().getCount());
-             }},
-            {"without waiting", hurry},
-            {"behind the next gate",
-             [left](Operation *each) {
-               return turnNumber(each, left + 1, cast<tile::FetchOp>(each).getLeft().getType().getCount());
-             }},
-            {"of the other phase", [left](Operation *each) { return turnNumber(each, left + 2, 2); }}};
-  }
-  if (auto fetch = dyn_cast<tile::FetchOp>(op)) {
-    unsigned slot = fetch.getSlotMutable().getOperandNumber(), gate = fetch.getGateMutable().getOperandNumber();
-    return {{"into the next slot",
-             [slot](Operation *each) {
-               return turnSlot(each, slot, cast<tile::FetchOp>(each).getBuffer());
-             }},
-            {"opens the next gate",
-             [gate](Operation *each) {
-               return turnNumber(each, gate, cast<tile::FetchOp>(each).getGates().getType().getCount());
-             }},
-            {"too early", moveOverBarrier}};
-  }
-  if (auto send = dyn_cast<tile::SendOp>(op)) {
-    unsigned slot = send.getSlotMutable().getOperandNumber();
-    return {{"of the next slot",
-             [slot](Operation *each) {
-               return turnSlot(each, slot, cast<tile::SendOp>(each).getBuffer());
-             }},
-            {"too early", moveOverBarrier}};
-  }
-  if (auto copy = dyn_cast<tile::CopyOp>(op)) {
-    unsigned slot = copy.getSlotMutable().getOperandNumber();
-    return {{"into the next slot",
-             [slot](Operation *each) {
-               return turnSlot(each, slot, cast<tile::CopyOp>(each).getBuffer());
-             }},
-            {"too early", moveOverBarrier}};
-  }
-  if (auto read = dyn_cast<tile::ReadOp>(op)) {
-    unsigned slot = read.getSlotMutable().getOperandNumber();
-    return {{"of the next slot", [slot](Operation *each) {
-               return turnSlot(each, slot, cast<tile::ReadOp>(each).getBuffer());
-             }}};
-  }
-  if (auto write = dyn_cast<tile::WriteOp>(op)) {
-    unsigned slot = write.getSlotMutable().getOperandNumber();
-    return {{"into the next slot", [slot](Operation *each) {
-               return turnSlot(each, slot, cast<tile::WriteOp>(each).getBuffer());
-             }}};
-  }
-  return {};
+  using Changes = std::vector<Change>;
+  return llvm::TypeSwitch<Operation *, Changes>(op)
+      .Case<tile::CpAsyncCommitOp, tile::FenceProxyAsyncOp, tile::WgmmaFenceOp, tile::WgmmaCommitOp,
+            tile::DsmemWaitOp>(
+          [](auto) { return Changes{{"removed", removeOp}, {"too early", moveUp}}; })
+      .Case<tile::ClusterArriveOp, tile::DsmemStoreOp>(
+          [](auto) { return Changes{{"removed", removeOp}}; })
+      .Case([](tile::ClusterWaitOp) {
+        return Changes{{"removed", removeOp}, {"too early", moveBeforeArrive}};
+      })
+      .Case([](tile::AllocOp alloc) { return changesOfAlloc(alloc); })
+      .Case([](tile::BarrierOp barrier) { return changesOfBarrier(barrier); })
+      .Case<tile::CpAsyncWaitOp, tile::WgmmaWaitOp, tile::BulkWaitOp>(
+          [](auto wait) { return changesOfWait(wait); })
+      .Case([](tile::WgmmaOp mma) { return changesOfWgmma(mma); })
+      .Case([](tile::MbarrierWaitOp wait) { return changesOfMbarrierWait(wait); })
+      .Case([](tile::MbarrierArriveOp arrive) { return changesOfMbarrierArrive(arrive); })
+      .Case([](tile::AsyncLoadOpInterface load) { return changesOfLoad(load); })
+      .Case([](tile::BulkStoreOp store) {
+        return Changes{changeOfStage(store, "from the next stage"), {"too early", moveOverBarrier}};
+      })
+      .Case([](tile::CpAsyncOp copy) {
+        return Changes{changeOfStage(copy, "into the next stage"), {"too early", moveOverBarrier}};
+      })
+      .Case([](tile::SharedLoadOp load) {
+        return Changes{changeOfStage(load, "from the next stage")};
+      })
+      .Case([](tile::SharedStoreOp store) {
+        return Changes{changeOfStage(store, "into the next stage")};
+      })
+      .Default([](Operation *) { return Changes(); });
 }
 
 static bool haveEqualResults(const Report &a, const Report &b) {
@@ -292,13 +310,13 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
   std::vector<Mutant> mutants;
   for (auto [position, op] : llvm::enumerate(all))
     for (const Change &change : changesOf(op)) {
-      OwningOpRef<ModuleOp> spoilt = module.clone();
+      OwningOpRef<ModuleOp> mutated = module.clone();
       std::vector<Operation *> copies;
-      spoilt->walk([&](Operation *each) { copies.push_back(each); });
+      mutated->walk([&](Operation *each) { copies.push_back(each); });
       ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-      if (!change.apply(copies[position]) || failed(verify(*spoilt)))
+      if (!change.apply(copies[position]) || failed(verify(*mutated)))
         continue;
-      auto host = spoilt->lookupSymbol<func::FuncOp>(function.getSymName());
+      auto host = mutated->lookupSymbol<func::FuncOp>(function.getSymName());
       Mutant &mutant = mutants.emplace_back();
       mutant.op = op;
       mutant.number = numbers[op];
@@ -312,7 +330,7 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
         FailureOr<Report> report = simulate(host, arguments, symbols, how);
         mutant.isKilled = true;
         if (failed(report))
-          mutant.why = "not a program";
+          mutant.why = "not a valid program";
         else if (!report->findings.empty())
           mutant.why = kindName(report->findings.front().kind).str();
         else if (!haveEqualResults(*report, *sound))
@@ -324,7 +342,7 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       Options tries = options;
       tries.stopsAtFirst = true;
       tries.isExhaustive = false;
-      tries.seeds = 2; // copies late, and copies early
+      tries.seeds = 2; // copies that land late, and early
       tries.firstSeed = 0;
       if (succeeded(run(tries)) && mutant.isKilled)
         continue;
@@ -337,13 +355,14 @@ FailureOr<std::vector<Mutant>> simulator::tryMutants(func::FuncOp function,
       uint64_t runs = 0;
       for (const LaunchReport &each : proof->launches)
         runs += each.runs;
-      auto kernel = spoilt->lookupSymbol<tile::KernelOp>(op->getParentOfType<tile::KernelOp>().getSymName());
+      auto kernel =
+          mutated->lookupSymbol<tile::KernelOp>(op->getParentOfType<tile::KernelOp>().getSymName());
       mutant.isAlways = mutant.isProven && isa<tile::BarrierOp>(op) && findHazards(kernel).empty();
-      mutant.why = mutant.isAlways   ? "no two accesses meet without a barrier between them"
-                   : mutant.isProven ? "on these arguments the same in all orders (" +
-                                         std::to_string(runs) + " that differ, of " +
-                                         std::to_string(proof->launches.size()) + " launches)"
-                                   : "no proof: more orders than are run";
+      mutant.why = mutant.isAlways   ? "no two conflicting accesses without a barrier between them"
+                   : mutant.isProven ? "the same in all orders on these arguments (" +
+                                           std::to_string(runs) + " distinct orders of " +
+                                           std::to_string(proof->launches.size()) + " launches)"
+                                     : "no proof: too many orders";
     }
   return mutants;
 }

@@ -28,11 +28,11 @@ static std::string shortPlace(mlir::Operation *op) {
                        place.getStartLine());
 }
 
-/// A copy: a report outlives the program.
+/// Copied, since a report outlives the program.
 static std::string opName(mlir::Operation *op) { return op->getName().getStringRef().str(); }
 
 namespace {
-/// Rows under a head, columns as wide as their widest cell; numbers stand to the right.
+/// A header and rows; columns are as wide as their widest cell, numbers are right-aligned.
 class Table {
 public:
   explicit Table(std::vector<std::string> head) : rows{std::move(head)} {}
@@ -48,10 +48,10 @@ public:
     for (const auto &row : rows) {
       std::string line;
       for (size_t i = 0; i < row.size(); ++i) {
-        std::string room(widths[i] - row[i].size(), ' ');
+        std::string padding(widths[i] - row[i].size(), ' ');
         bool isNumber =
             i && rows.size() > 1 && llvm::isDigit(rows[1][i].empty() ? ' ' : rows[1][i][0]);
-        line += (i ? "  " : "") + (isNumber ? room + row[i] : row[i] + room);
+        line += (i ? "  " : "") + (isNumber ? padding + row[i] : row[i] + padding);
       }
       text += llvm::StringRef(line).rtrim().str() + "\n";
     }
@@ -73,7 +73,7 @@ static std::string gridText(llvm::ArrayRef<int64_t> grid) {
 static std::string ordersText(const LaunchReport &launch) {
   if (!launch.isExhaustive)
     return std::to_string(launch.runs) + (launch.runs == 1 ? " seed" : " seeds");
-  return std::to_string(launch.runs) + (launch.isComplete ? ", all that differ" : ", not all");
+  return std::to_string(launch.runs) + (launch.isComplete ? ", all distinct" : ", not all");
 }
 
 static uint64_t perSecond(uint64_t count, double seconds) {
@@ -135,13 +135,13 @@ std::string simulator::printText(const Summary &summary) {
   }
   uint64_t count = report.findings.size();
   text += llvm::formatv(
-      "\n{0}; {1} instructions of warps, {2:f1} million elements a second\n",
+      "\n{0}; {1} warp instructions, {2:f1} million elements per second\n",
       count ? std::to_string(count) + (count == 1 ? " finding" : " findings") : "nothing found",
       report.instructions, double(perSecond(report.elements, report.seconds)) * 1e-6);
   return text;
 }
 
-/// JSON has neither infinities nor nan.
+/// JSON has neither infinities nor NaN.
 static llvm::json::Value numberOrNull(double number) {
   return std::isfinite(number) ? llvm::json::Value(number) : llvm::json::Value(nullptr);
 }
@@ -188,16 +188,17 @@ llvm::json::Object simulator::toJson(const Summary &summary) {
                              {"wrong", checked.comparison.wrong},
                              {"error_of_bound", numberOrNull(checked.comparison.worst)}});
   for (const Mutant &mutant : summary.mutants)
-    mutants.push_back(Object{{"op", opName(mutant.op)},
-                             {"at", placeOf(mutant.op)},
-                             {"kernel", mutant.op->getParentOfType<tile::KernelOp>().getSymName().str()},
-                             {"number", int64_t(mutant.number)},
-                             {"change", mutant.change},
-                             {"killed", mutant.isKilled},
-                             {"reached", mutant.isReached},
-                             {"equivalent", mutant.isProven},
-                             {"always", mutant.isAlways},
-                             {"why", mutant.why}});
+    mutants.push_back(
+        Object{{"op", opName(mutant.op)},
+               {"at", placeOf(mutant.op)},
+               {"kernel", mutant.op->getParentOfType<tile::KernelOp>().getSymName().str()},
+               {"number", int64_t(mutant.number)},
+               {"change", mutant.change},
+               {"killed", mutant.isKilled},
+               {"reached", mutant.isReached},
+               {"equivalent", mutant.isProven},
+               {"always", mutant.isAlways},
+               {"why", mutant.why}});
   return Object{{"function", summary.function},
                 {"target", summary.target},
                 {"findings", std::move(findings)},

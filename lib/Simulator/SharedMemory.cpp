@@ -4,47 +4,48 @@
 using namespace tessera;
 using namespace tessera::simulator;
 
-/// Of threads that hold the same element one stores it; copies are made by all of them. What is pushed may be for one
-/// block, the one of number `part`.
-static bool takesPart(const Step &step, unsigned warp, unsigned number, unsigned part) {
-  if (step.kind == Step::Kind::Push)
-    return step.shared->isPushedTo(part, warp, number);
-  bool isAll = step.kind == Step::Kind::Copy || step.kind == Step::Kind::Fetch; // also by another warp than the first
-  return isAll || !step.shared->isWrite || step.shared->places->isOwnerInBlock(warp, number);
+/// Whether a step accesses a value of the warp, in the shared memory of CTA `cta`. Of threads that
+/// hold the same element one stores it; asynchronous copies copy all of them.
+static bool accessesElement(const Step &step, unsigned warp, unsigned value, unsigned cta) {
+  if (step.kind == Step::Kind::DsmemStore)
+    return step.shared->isStoredTo(cta, warp, value);
+  bool isAll = step.kind == Step::Kind::CpAsync ||
+               step.kind == Step::Kind::AsyncLoad; // also by another warp than the first
+  return isAll || !step.shared->isWrite || step.shared->places->isOwnerInCta(warp, value);
 }
 
-static std::string elementText(const Step &step, unsigned warp, unsigned number) {
-  uint64_t element = step.shared->first ^ (*step.shared->places)(warp, number);
+static std::string elementText(const Step &step, unsigned warp, unsigned value) {
+  uint64_t element = step.shared->first ^ (*step.shared->places)(warp, value);
   llvm::SmallVector<int64_t> index(step.shared->shape.size());
   for (size_t dim = index.size(); dim-- > 0; element /= step.shared->shape[dim])
     index[dim] = element % step.shared->shape[dim];
   return "element " + indexText(index);
 }
 
-std::string Machine::slotText(const Warp &warp, const Step &step) const {
-  if (step.kind == Step::Kind::Push || step.kind == Step::Kind::Take)
-    return " of turn " + std::to_string(turnOf(warp, step));
-  return " of slot " + std::to_string(warp.frame.slots[step.shared->slot].scalar.integer);
+std::string Machine::stageText(const Warp &warp, const Step &step) const {
+  if (step.kind == Step::Kind::DsmemStore || step.kind == Step::Kind::DsmemLoad)
+    return " of iteration " + std::to_string(iterationOf(warp, step));
+  return " of stage " + std::to_string(warp.frame.slots[step.shared->stageSlot].scalar.integer);
 }
 
-std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &step) {
+std::optional<int64_t> Machine::stageBase(Cluster &cluster, Warp &warp, const Step &step) {
   const Buffer &buffer = setup.program.buffers[step.shared->buffer];
-  if (step.kind == Step::Kind::Take)
-    return mailboxBase(warp, step, partOf(warp));
-  int64_t slot = warp.frame.slots[step.shared->slot].scalar.integer;
-  int64_t behind = step.shared->behind ? warp.frame.slots[*step.shared->behind].scalar.integer : 0;
-  if (behind < 0 || behind > buffer.slack) {
+  if (step.kind == Step::Kind::DsmemLoad)
+    return dsmemBase(warp, step, ctaOf(warp));
+  int64_t stage = warp.frame.slots[step.shared->stageSlot].scalar.integer;
+  int64_t shift = step.shared->shift ? warp.frame.slots[*step.shared->shift].scalar.integer : 0;
+  if (shift < 0 || shift > buffer.slack) {
     setup.findings.add(FindingKind::OutOfBounds, step.op,
-                       "access out of bounds: " + placeOf(block, warp, 0) + " names a tile behind " +
-                           std::to_string(behind) + " elements of a slot with slack for " +
-                           std::to_string(buffer.slack));
+                       threadText(cluster, warp, 0) + " shifts a tile by " + std::to_string(shift) +
+                           " elements in a stage with slack for " + std::to_string(buffer.slack));
     return std::nullopt;
   }
-  if (slot >= 0 && slot < buffer.slots)
-    return partOf(warp) * setup.program.sharedBytes + buffer.begin + slot * buffer.stride + behind * buffer.element.bytes();
+  if (stage >= 0 && stage < buffer.stages)
+    return ctaOf(warp) * setup.program.sharedBytes + buffer.begin + stage * buffer.stride +
+           shift * buffer.element.bytes();
   setup.findings.add(FindingKind::OutOfBounds, step.op,
-                     "access out of bounds: " + placeOf(block, warp, 0) + " names slot " +
-                         std::to_string(slot) + " of a buffer of " + std::to_string(buffer.slots));
+                     threadText(cluster, warp, 0) + " accesses stage " + std::to_string(stage) +
+                         " of a buffer with " + std::to_string(buffer.stages) + " stages");
   return std::nullopt;
 }
 
@@ -52,17 +53,18 @@ std::optional<int64_t> Machine::slotBase(Block &block, Warp &warp, const Step &s
 // Order
 //===----------------------------------------------------------------------===//
 
-/// For all lanes of the warp.
+/// Whether an access is ordered before all lanes of the warp.
 bool Machine::areInOrder(const Event &event, const Warp &warp) const {
   if (event.known.count(warp.frame.warp))
     return true;
-  // Of what has come into another block, who has heard of a warp there that has waited for it.
-  if (event.gate && partOf(warp) != partAt(event.base))
-    return llvm::any_of(event.known, [&](const auto &each) { return each.second <= warp.clock[each.first]; });
+  // A copy into another CTA's memory is ordered by a warp of that CTA that has waited for it.
+  if (event.mbarrier && ctaOf(warp) != ctaAt(event.base))
+    return llvm::any_of(event.known,
+                        [&](const auto &each) { return each.second <= warp.clock[each.first]; });
   if (event.copy >= 0)
     return false;
-  if (event.step->kind == Step::Kind::Push && event.warp == warp.frame.warp)
-    return event.time <= warp.lastReceived;
+  if (event.step->kind == Step::Kind::DsmemStore && event.warp == warp.frame.warp)
+    return event.time <= warp.lastDsmemWait;
   return event.time <= (event.warp == warp.frame.warp ? warp.lastSync : warp.clock[event.warp]);
 }
 
@@ -76,13 +78,14 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   auto key = std::make_tuple(event.step, event.warp * 2 + isAnyLane, event.base, &step, warp, base);
   if (auto cached = areApart.find(key); cached != areApart.end() && cached->second)
     return std::nullopt;
-  // By bytes: a number of the event, and another one of a different lane.
+  // By byte: a value of the event, and another one of a different lane.
   const std::vector<uint32_t> &before = event.step->shared->offsets[event.warp],
                               &now = step.shared->offsets[warp];
-  unsigned partBefore = event.base / program.sharedBytes, part = base / program.sharedBytes;
+  unsigned ctaBefore = event.base / program.sharedBytes, cta = base / program.sharedBytes;
   std::vector<std::pair<int, int>> held(event.end - event.base, {-1, -1});
   for (unsigned i = 0; i < before.size(); ++i)
-    for (unsigned byte = 0; takesPart(*event.step, event.warp, i, partBefore) && byte < one.bytes(); ++byte) {
+    for (unsigned byte = 0;
+         accessesElement(*event.step, event.warp, i, ctaBefore) && byte < one.bytes(); ++byte) {
       auto &[first, second] = held[before[i] + byte];
       if (first < 0)
         first = int(i);
@@ -92,7 +95,8 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   bool isApart = true;
   std::optional<Overlap> found;
   for (unsigned i = 0; i < now.size() && !found; ++i)
-    for (unsigned byte = 0; takesPart(step, warp, i, part) && byte < two.bytes() && !found; ++byte) {
+    for (unsigned byte = 0; accessesElement(step, warp, i, cta) && byte < two.bytes() && !found;
+         ++byte) {
       int64_t at = base + now[i] + byte - event.base;
       if (at < 0 || at >= int64_t(held.size()))
         continue;
@@ -102,9 +106,9 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
       if (other < 0)
         continue;
       isApart = false;
-      // The same number twice by the same operation does no harm.
+      // The same operation may write the same value twice.
       bool isSame = event.isWrite && isWrite && event.step == &step &&
-                    one.encode(event.data->numbers[other]) == two.encode(data->numbers[i]);
+                    one.encode(event.data->values[other]) == two.encode(data->values[i]);
       if (!isSame)
         found = Overlap{unsigned(other), i, base + now[i]};
     }
@@ -112,11 +116,11 @@ std::optional<Machine::Overlap> Machine::overlap(const Event &event, const Step 
   return found;
 }
 
-bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int64_t base,
+bool Machine::compareWithEvents(Cluster &cluster, Warp &warp, const Step &step, int64_t base,
                                 bool isWrite, const TileRef &data) {
   int64_t end = base + setup.program.buffers[step.shared->buffer].tileBytes;
   bool isWrong = false;
-  for (const Event &event : block.events) {
+  for (const Event &event : cluster.events) {
     if ((!event.isWrite && !isWrite) || event.end <= base || end <= event.base ||
         areInOrder(event, warp))
       continue;
@@ -124,54 +128,54 @@ bool Machine::compareWithEvents(Block &block, Warp &warp, const Step &step, int6
     if (!both)
       continue;
     isWrong = true;
-    const Warp &other = block.warps[event.warp];
-    bool isCopy = step.kind == Step::Kind::Copy || step.kind == Step::Kind::Fetch;
+    const Warp &other = cluster.warps[event.warp];
+    bool isCopy = step.kind == Step::Kind::CpAsync || step.kind == Step::Kind::AsyncLoad;
     bool isEarly = event.copy >= 0 && !isCopy;
-    std::string verb = isCopy                          ? "copies to "
-                       : step.kind == Step::Kind::Push ? "pushes "
-                       : isWrite                       ? "writes "
-                                                       : "reads ";
-    std::string what = verb + elementText(step, warp.frame.warp, both->second) + slotText(warp, step);
-    std::string why = isEarly && event.isWrite        ? ", which a copy may still fill"
-                      : isEarly                       ? ", which a copy may still read"
+    std::string verb = isCopy                                ? "copies to "
+                       : step.kind == Step::Kind::DsmemStore ? "stores to dsmem "
+                       : isWrite                             ? "writes "
+                                                             : "reads ";
+    std::string what =
+        verb + elementText(step, warp.frame.warp, both->second) + stageText(warp, step);
+    std::string why = isEarly && event.isWrite ? ", which a copy may still write"
+                      : isEarly                ? ", which an asynchronous operation may still read"
                       : event.warp == warp.frame.warp ? ", with no barrier between the lanes"
                                                       : ", with no barrier in between";
-    std::string otherVerb = event.isCopy                            ? "copies"
-                            : event.step->kind == Step::Kind::Push ? "pushes"
-                            : event.isWrite                         ? "writes"
-                                                                    : "reads";
+    std::string otherVerb = event.isCopy                                 ? "copies"
+                            : event.step->kind == Step::Kind::DsmemStore ? "stores to dsmem"
+                            : event.isWrite                              ? "writes"
+                                                                         : "reads";
     FindingKind kind = isEarly ? FindingKind::EarlyUse : FindingKind::Race;
     setup.findings.add(kind, step.op,
-                       kindName(kind).str() + ": " + placeOf(block, warp, both->second % kLanes) +
-                           " " + what + why,
+                       threadText(cluster, warp, both->second % kLanes) + " " + what + why,
                        event.step->op,
-                       placeOf(block, other, both->first % kLanes) + " " + otherVerb + " here " +
-                           elementText(*event.step, event.warp, both->first) +
+                       threadText(cluster, other, both->first % kLanes) + " " + otherVerb + " " +
+                           elementText(*event.step, event.warp, both->first) + " here" +
                            (event.isCopy && event.copy < 0 ? " and has waited for it" : ""));
   }
   return isWrong;
 }
 
-/// An older access of the same kind to the same place is forgotten: whoever knows of this one knows
-/// of that.
-void Machine::addEvent(Block &block, Event event) {
-  llvm::erase_if(block.events, [&](const Event &each) {
+/// Replaces an older access of the same step to the same address: what is ordered after this one is
+/// ordered after that one.
+void Machine::addEvent(Cluster &cluster, Event event) {
+  llvm::erase_if(cluster.events, [&](const Event &each) {
     return each.step == event.step && each.warp == event.warp && each.base == event.base &&
            each.copy < 0 && event.copy < 0;
   });
-  block.events.push_back(std::move(event));
+  cluster.events.push_back(std::move(event));
 }
 
-void Machine::touchShared(const Block &block, const Step &step, unsigned warp, int64_t base,
+void Machine::touchShared(const Cluster &cluster, const Step &step, unsigned warp, int64_t base,
                           bool isWrite) {
   if (!current)
     return;
-  // All blocks' shared memories stand above all tensors.
-  uint64_t start = (uint64_t(1) << 63) + (uint64_t(block.number) << 24) + base;
+  // The shared memories of all clusters have addresses above those of all tensors.
+  uint64_t start = (uint64_t(1) << 63) + (uint64_t(cluster.number) << 24) + base;
   uint64_t bytes = setup.program.buffers[step.shared->buffer].element.bytes();
   std::vector<uint32_t> offsets;
   for (auto [i, offset] : llvm::enumerate(step.shared->offsets[warp]))
-    if (takesPart(step, warp, i, base / setup.program.sharedBytes))
+    if (accessesElement(step, warp, i, base / setup.program.sharedBytes))
       offsets.push_back(offset);
   llvm::sort(offsets);
   for (uint32_t offset : offsets) {
@@ -189,8 +193,8 @@ void Machine::touchShared(const Block &block, const Step &step, unsigned warp, i
 // Accesses
 //===----------------------------------------------------------------------===//
 
-void Machine::access(Block &block, Warp &warp, const Step &step) {
-  const SlotAccess &how = *step.shared;
+void Machine::access(Cluster &cluster, Warp &warp, const Step &step) {
+  const StageAccess &how = *step.shared;
   const Buffer &buffer = setup.program.buffers[how.buffer];
   unsigned number = warp.frame.warp;
   const std::vector<uint32_t> &offsets = how.offsets[number];
@@ -203,26 +207,26 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
   }
   TileRef data =
       how.isWrite ? warp.frame.slots[step.in[0]].tile : TileRef(new Tile(offsets.size()));
-  std::optional<int64_t> base = slotBase(block, warp, step);
-  bool isWrong = base && compareWithEvents(block, warp, step, *base, how.isWrite, data);
+  std::optional<int64_t> base = stageBase(cluster, warp, step);
+  bool isWrong = base && compareWithEvents(cluster, warp, step, *base, how.isWrite, data);
   int64_t below = how.below ? warp.frame.slots[*how.below].scalar.integer : INT64_MAX;
   int64_t from = how.from ? warp.frame.slots[*how.from].scalar.integer : 0;
   for (unsigned i = 0; base && i < offsets.size(); ++i) {
     int64_t at = *base + offsets[i], element = (*how.places)(number, i);
     if (element < from || element >= below) {
-      data->numbers[i] = how.pad;
+      data->values[i] = how.pad;
       continue;
     }
-    if (how.isWrite && takesPart(step, number, i, partOf(warp))) {
-      buffer.element.store(&block.shared[at], data->numbers[i]);
-      std::fill_n(&block.isInitialized[at], buffer.element.bytes(), 1);
+    if (how.isWrite && accessesElement(step, number, i, ctaOf(warp))) {
+      buffer.element.store(&cluster.shared[at], data->values[i]);
+      std::fill_n(&cluster.isInitialized[at], buffer.element.bytes(), 1);
     } else if (!how.isWrite) {
-      data->numbers[i] = buffer.element.load(&block.shared[at]);
-      if (!block.isInitialized[at] && !isWrong) {
+      data->values[i] = buffer.element.load(&cluster.shared[at]);
+      if (!cluster.isInitialized[at] && !isWrong) {
         isWrong = true;
         setup.findings.add(FindingKind::Uninitialized, step.op,
-                           "uninitialised read: " + placeOf(block, warp, i % kLanes) + " reads " +
-                               elementText(step, number, i) + slotText(warp, step) +
+                           threadText(cluster, warp, i % kLanes) + " reads " +
+                               elementText(step, number, i) + stageText(warp, step) +
                                ", which nothing has written");
       }
     }
@@ -232,16 +236,16 @@ void Machine::access(Block &block, Warp &warp, const Step &step) {
   if (!base)
     return;
   if (how.isWrite)
-    noteWrite(block, warp, step, *base);
-  touchShared(block, step, number, *base, how.isWrite);
-  addEvent(block, {&step, number, warp.clock[number], *base, *base + buffer.tileBytes, how.isWrite, -1,
-                   false, data});
+    recordWrite(cluster, warp, step, *base);
+  touchShared(cluster, step, number, *base, how.isWrite);
+  addEvent(cluster, {&step, number, warp.clock[number], *base, *base + buffer.tileBytes,
+                     how.isWrite, -1, false, data});
 }
 
-void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
+void Machine::issueCpAsync(Cluster &cluster, Warp &warp, const Step &step) {
   unsigned number = warp.frame.warp;
   bool isRead = step.in.empty() || warp.frame.slots[step.in[0]].scalar.integer;
-  TileRef data = isRead ? load(block, warp, step)
+  TileRef data = isRead ? load(cluster, warp, step)
                         : TileRef(new Tile(step.global->places->count(), step.global->pad));
   ++warp.copies;
   if (setup.costs) {
@@ -250,26 +254,26 @@ void Machine::beginCopy(Block &block, Warp &warp, const Step &step) {
     cost.units += step.shared->wavefronts;
     cost.ideal += step.shared->ideal;
   }
-  std::optional<int64_t> base = slotBase(block, warp, step);
+  std::optional<int64_t> base = stageBase(cluster, warp, step);
   if (!base)
     return;
-  compareWithEvents(block, warp, step, *base, /*isWrite=*/true, data);
-  int id = block.copyCount++;
-  block.copies.push_back({&step, number, warp.copies, id, warp.group, *base, data, warp.clock});
+  compareWithEvents(cluster, warp, step, *base, /*isWrite=*/true, data);
+  int id = cluster.copyCount++;
+  cluster.copies.push_back({&step, number, warp.copies, id, warp.group, *base, data, warp.clock});
   int64_t end = *base + setup.program.buffers[step.shared->buffer].tileBytes;
-  addEvent(block, {&step, number, warp.clock[number], *base, end, true, id, true, data});
+  addEvent(cluster, {&step, number, warp.clock[number], *base, end, true, id, true, data});
 }
 
-void Machine::land(Block &block, Copy &copy) {
+void Machine::land(Cluster &cluster, Copy &copy) {
   const Step &step = *copy.step;
   if (!copy.at.empty())
-    return landRow(block, copy);
+    return landBulkCopy(cluster, copy);
   const Element &element = setup.program.buffers[step.shared->buffer].element;
   for (auto [i, offset] : llvm::enumerate(step.shared->offsets[copy.warp])) {
     int64_t at = copy.base + offset;
-    element.store(&block.shared[at], copy.data->numbers[i]);
-    std::fill_n(&block.isInitialized[at], element.bytes(), 1);
+    element.store(&cluster.shared[at], copy.data->values[i]);
+    std::fill_n(&cluster.isInitialized[at], element.bytes(), 1);
   }
   copy.hasLanded = true;
-  touchShared(block, step, copy.warp, copy.base, /*isWrite=*/true);
+  touchShared(cluster, step, copy.warp, copy.base, /*isWrite=*/true);
 }

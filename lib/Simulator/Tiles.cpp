@@ -13,7 +13,7 @@ std::shared_ptr<Places> TileCompiler::placesOf(const Layout &layout) {
   for (auto &[each, places] : known)
     if (each == layout)
       return places;
-  known.emplace_back(layout, std::make_shared<Places>(layout, program.warps, program.cluster));
+  known.emplace_back(layout, std::make_shared<Places>(layout, program.warps, program.clusterSize));
   return known.back().second;
 }
 
@@ -30,11 +30,11 @@ LogicalResult TileCompiler::compileMap(tile::MapOp op, Step &step) {
   size_t count = placesOf(op.getResult())->count();
   unsigned to = slotOf(op);
   step.compute = [=, kind = op.getScalarOp()](Frame &frame) {
-    std::vector<const Number *> numbers;
+    std::vector<const Number *> values;
     for (unsigned input : inputs)
-      numbers.push_back(frame.slots[input].tile->numbers.data());
+      values.push_back(frame.slots[input].tile->values.data());
     TileRef made(new Tile(count));
-    evaluateMap(kind, operand, result, numbers, made->numbers.data(), count);
+    evaluateMap(kind, operand, result, values, made->values.data(), count);
     frame.slots[to].tile = std::move(made);
   };
   return success();
@@ -45,16 +45,16 @@ LogicalResult TileCompiler::compileCast(Operation *op, Step &step) {
   Element was = *Element::of(typeOf(op->getOperand(0)).getElementType());
   Element is = *Element::of(typeOf(op->getResult(0)).getElementType());
   step.compute = [=, keepsBits = isa<tile::BitcastOp>(op)](Frame &frame) {
-    const std::vector<Number> &old = frame.slots[from].tile->numbers;
+    const std::vector<Number> &old = frame.slots[from].tile->values;
     TileRef made(new Tile(old.size()));
     for (size_t i = 0; i < old.size(); ++i)
-      made->numbers[i] = keepsBits ? is.decode(was.encode(old[i])) : is.convert(old[i], was);
+      made->values[i] = keepsBits ? is.decode(was.encode(old[i])) : is.convert(old[i], was);
     frame.slots[to].tile = std::move(made);
   };
   return success();
 }
 
-/// A tile from a scalar: a constant, a splat, a row of numbers.
+/// A tile from a scalar: a constant, a splat, an iota.
 LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
   unsigned to = slotOf(op->getResult(0));
   Element element = *Element::of(typeOf(op->getResult(0)).getElementType());
@@ -64,7 +64,7 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
     step.compute = [=](Frame &frame) {
       TileRef made(new Tile(places->count()));
       for (unsigned i = 0; i < places->count(); ++i)
-        made->numbers[i] =
+        made->values[i] =
             element.wrap(frame.slots[start].scalar.integer + int64_t((*places)(frame.warp, i)));
       frame.slots[to].tile = std::move(made);
     };
@@ -86,14 +86,14 @@ LogicalResult TileCompiler::compileFill(Operation *op, Step &step) {
   step.compute = [=](Frame &frame) {
     TileRef made(new Tile(places->count()));
     Number number = from == ~0u ? value : element.convert(frame.slots[from].scalar, was);
-    std::fill(made->numbers.begin(), made->numbers.end(), number);
+    std::fill(made->values.begin(), made->values.end(), number);
     frame.slots[to].tile = std::move(made);
   };
   return success();
 }
 
-/// The element `element(e)` of the operand becomes element e: by other registers of the same
-/// thread.
+/// Element `element(e)` of the operand becomes element e of the result; both are registers of the
+/// same thread.
 LogicalResult TileCompiler::compileMove(Operation *op, Step &step,
                                         const std::function<uint64_t(uint64_t)> &element) {
   std::shared_ptr<Places> from = placesOf(op->getOperand(0)), to = placesOf(op->getResult(0));
@@ -109,15 +109,15 @@ LogicalResult TileCompiler::compileMove(Operation *op, Step &step,
     for (unsigned warp = 1; isSame && warp < warps; ++warp)
       isSame = (*from)(warp, found->second, 0) == element((*to)(warp, reg, 0));
     if (!isSame)
-      return op->emitError("expected an operand whose threads hold what the result's threads need");
+      return op->emitError("expected an operand whose threads hold the elements of the result");
     source.push_back(found->second);
   }
   unsigned in = slotOf(op->getOperand(0)), out = slotOf(op->getResult(0));
   step.compute = [=](Frame &frame) {
-    const Number *old = frame.slots[in].tile->numbers.data();
+    const Number *old = frame.slots[in].tile->values.data();
     TileRef made(new Tile(source.size() * kLanes));
     for (size_t reg = 0; reg < source.size(); ++reg)
-      std::copy_n(old + source[reg] * kLanes, kLanes, made->numbers.data() + reg * kLanes);
+      std::copy_n(old + source[reg] * kLanes, kLanes, made->values.data() + reg * kLanes);
     frame.slots[out].tile = std::move(made);
   };
   return success();
@@ -154,7 +154,8 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
         });
       })
       .Case([&](tile::SliceOp slice) {
-        return compileMove(op, step, [&](uint64_t element) { return slice.getPlace(element); });
+        return compileMove(op, step,
+                           [&](uint64_t element) { return slice.getInputElement(element); });
       })
       .Case([&](tile::ReshapeOp) {
         return compileMove(op, step, [](uint64_t element) { return element; });
@@ -163,7 +164,7 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
         return compileReduce(op, reduce.getInput(), reduce.getResult(), reduce.getDims(),
                              reduce.getReduceOp(), reduce.getSkipNan(), /*isPartial=*/false, step);
       })
-      .Case([&](tile::PartialOp partial) {
+      .Case([&](tile::WarpReduceOp partial) {
         return compileReduce(op, partial.getInput(), partial.getResult(), partial.getDims(),
                              partial.getReduceOp(), partial.getSkipNan(), /*isPartial=*/true, step);
       })

@@ -1,4 +1,4 @@
-//===- Values.cpp - Numbers and tiles of simulated warps ------------------===//
+//===- Values.cpp - Scalars and tiles of simulated warps ------------------===//
 #include "Values.h"
 
 #include "tessera/Reference/Reference.h"
@@ -111,7 +111,7 @@ uint64_t Element::encode(Number value) const {
   }
 }
 
-/// All numbers of fp16, by their bits.
+/// All values of fp16, by their bits.
 static const std::vector<float> &halves() {
   static const std::vector<float> table = [] {
     std::vector<float> all(1 << 16);
@@ -188,7 +188,7 @@ void simulator::evaluateMap(ScalarOp op, const Element &operand, const Element &
     }
     return;
   }
-  switch (op) { // what is common has a loop of its own
+  switch (op) { // common operations have their own loops
   case ScalarOp::Add:
     return fill(to, count, result, [&](size_t i) { return a[i].real + b[i].real; });
   case ScalarOp::Sub:
@@ -210,7 +210,7 @@ void simulator::evaluateMap(ScalarOp op, const Element &operand, const Element &
   }
 }
 
-Number simulator::join(ReduceOp op, const Element &element, Number a, Number b, bool skipNan) {
+Number simulator::combine(ReduceOp op, const Element &element, Number a, Number b, bool skipNan) {
   if (!element.isFloat()) {
     int64_t x[] = {a.integer, b.integer};
     return integer(evaluateInteger(reduceOpCombiner(op), x, element.format()));

@@ -1,7 +1,7 @@
-//===- Values.h - Numbers and tiles of simulated warps ---------*- C++ -*-===//
+//===- Values.h - Scalars and tiles of simulated warps ---------*- C++ -*-===//
 //
-// Floats are held in double, rounded to their element type after every operation; integers and
-// bools in 64 bits, wrapped. A tile is what one warp holds of it: its registers, of 32 lanes each.
+// Floats are doubles, rounded to their element type after every operation; integers and bools have
+// 64 bits, wrapped. A tile is the part of it that one warp holds: registers of 32 lanes each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_SIMULATOR_VALUES_H
@@ -28,11 +28,11 @@ union Number {
 inline Number real(double value) { return {.real = value}; }
 inline Number integer(int64_t value) { return {.integer = value}; }
 
-/// An element type: what its numbers are rounded or wrapped to, and how they lie in memory.
+/// An element type: how values are rounded or wrapped to it, and their bits in memory.
 class Element {
 public:
   Element() = default;
-  /// Nothing for a type that no tile has.
+  /// None for a type that is no element type of tiles.
   static std::optional<Element> of(mlir::Type type);
 
   bool isFloat() const { return floating; }
@@ -42,10 +42,10 @@ public:
 
   double round(double value) const;
   Number wrap(int64_t value) const { return integer(format().wrap(value)); }
-  /// The number in this type.
+  /// Converts a value to this type.
   Number convert(Number value, const Element &from) const;
 
-  /// The bits in memory, and back.
+  /// The bits of a value in memory, and back.
   uint64_t encode(Number value) const;
   Number decode(uint64_t bits) const;
   Number load(const std::byte *from) const;
@@ -57,23 +57,22 @@ private:
   bool floating = false, tf32 = false;
 };
 
-/// The registers of a warp, register by register: number `reg * 32 + lane`. Never changed once
-/// made.
+/// The registers of a warp, register by register: value `reg * 32 + lane`. Immutable.
 struct Tile : llvm::RefCountedBase<Tile> {
-  std::vector<Number> numbers;
-  uint64_t made = ++count; ///< when, among the tiles of this thread of the host
-  int64_t group = 0;       ///< of products that goes on until it is waited for; 0: of none
-  explicit Tile(size_t count, Number each = integer(0)) : numbers(count, each) {}
+  std::vector<Number> values;
+  uint64_t made = ++count; ///< a time stamp, as a count of the tiles of this host thread
+  int64_t group = 0;       ///< the group of MMA in flight that writes it; 0: none
+  explicit Tile(size_t count, Number each = integer(0)) : values(count, each) {}
   static thread_local uint64_t count;
 };
 using TileRef = llvm::IntrusiveRefCntPtr<Tile>;
 
-/// The value of an operation of the scalar vocabulary for each number; inputs have `count` numbers.
+/// Applies an operation of the scalar vocabulary to each of `count` values.
 void evaluateMap(ScalarOp op, const Element &operand, const Element &result,
                  const std::vector<const Number *> &inputs, Number *to, size_t count);
 
-/// Joins two partial results of a reduction.
-Number join(ReduceOp op, const Element &element, Number a, Number b, bool skipNan);
+/// Combines two partial results of a reduction.
+Number combine(ReduceOp op, const Element &element, Number a, Number b, bool skipNan);
 
 } // namespace tessera::simulator
 

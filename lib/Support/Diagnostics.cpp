@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - Sources, ranges and the collected messages ---------------------------===//
+//===- Diagnostics.cpp - Source texts, ranges and collected messages ------===//
 //
 // Holds the source buffers with their line tables, the collector, UTF-8 decoding and the search for
 // a near name. Rendering is in DiagnosticsRender.cpp.
@@ -56,8 +56,8 @@ std::pair<uint32_t, uint32_t> SourceBuffer::lineExtent(uint32_t offset) const {
 
 uint32_t SourceManager::add(std::string name, std::string text, uint32_t firstLine,
                             uint32_t columnShift) {
-  buffers.push_back(std::make_unique<SourceBuffer>(std::move(name), std::move(text), firstLine,
-                                                   columnShift));
+  buffers.push_back(
+      std::make_unique<SourceBuffer>(std::move(name), std::move(text), firstLine, columnShift));
   return buffers.size() - 1;
 }
 
@@ -215,11 +215,11 @@ uint32_t tessera::decodeUtf8(std::string_view text, size_t &offset) {
 }
 
 //===------------------------------------------------------------------------------------------===//
-// Near names
+// Similar names
 //===------------------------------------------------------------------------------------------===//
 
-/// Edit distance with insertions, deletions, replacements and swaps of neighbours, capped at
-/// `limit` + 1.
+/// Edit distance with insertions, deletions, replacements and transpositions, capped at `limit` +
+/// 1.
 static unsigned editDistance(std::string_view a, std::string_view b, unsigned limit) {
   if (a.size() > b.size() + limit || b.size() > a.size() + limit)
     return limit + 1;
@@ -244,9 +244,10 @@ std::string_view tessera::closestName(std::string_view name,
   if (name.empty() || name.size() > 64)
     return {};
   auto sameLetter = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
   };
-  // A slip of the shift key first: 't' is nearer to 'T' than to 'gt'.
+  // A wrong case counts least: 't' is nearer to 'T' than to 'gt'.
   for (std::string_view candidate : candidates)
     if (std::equal(name.begin(), name.end(), candidate.begin(), candidate.end(), sameLetter))
       return candidate;
@@ -254,7 +255,7 @@ std::string_view tessera::closestName(std::string_view name,
   std::string_view best;
   for (std::string_view candidate : candidates) {
     unsigned distance = editDistance(name, candidate, limit);
-    // Replacing every letter of a short name is not a likely slip.
+    // Replacing every letter of a short name is not a likely misspelling.
     if (distance <= limit && distance < std::max(name.size(), candidate.size())) {
       best = candidate;
       if (distance == 0)

@@ -1,8 +1,9 @@
 //===- DiagnosticsRender.cpp - Messages as clang-like text and as JSON ------------------------===//
 //
 // The text form shows the source line under each message with a caret and underlines. A line is
-// first laid out as cells (one character, its width on the screen, its byte), with tabs expanded;
-// only the cells of a window around the caret are made, so a line of any length costs the same.
+// first laid out as cells (one character, its display width, its byte), with tabs expanded. Only
+// the cells of a window around the caret are created, so the cost does not depend on the length of
+// the line.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Support/Diagnostics.h"
@@ -24,10 +25,10 @@ struct Cell {
   bool isTab;
 };
 
-/// Columns that a terminal gives to a character.
+/// The display width of a character in a terminal.
 unsigned characterWidth(uint32_t c) {
-  bool combining = (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) ||
-                   (c >= 0xFE00 && c <= 0xFE0F);
+  bool combining =
+      (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0xFE00 && c <= 0xFE0F);
   if (combining)
     return 0;
   bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
@@ -53,7 +54,7 @@ public:
       message(note);
   }
 
-  /// The line of a diagnostic, with a number where it is known to last, and marks.
+  /// The source line of a diagnostic, with its number if it is known, and marks.
   void snippet(const Diagnostic &diagnostic, bool numbered = true) {
     const SourceBuffer &buffer = sources.buffer(diagnostic.range.file);
     bool cutLeft = false, cutRight = false;
@@ -64,7 +65,7 @@ public:
       number.insert(0, number.size() < 5 ? 5 - number.size() : 0, ' ');
     }
     std::string gutter(number.size(), ' ');
-    // What was removed from the text's lines is shown again, up to a window's part.
+    // Removed indentation is shown again, up to a part of the window.
     std::string left(std::min(buffer.removedColumns(), options.maxColumns / 3), ' ');
     if (cutLeft)
       left = "...";
@@ -176,7 +177,7 @@ private:
     }
   }
 
-  /// The texts that the diagnostic suggests for its line, each below the place where it belongs.
+  /// The texts that the diagnostic suggests for its line, each below its location.
   static std::string suggestions(const Diagnostic &diagnostic, const SourceBuffer &buffer,
                                  const std::vector<Cell> &cells) {
     auto [begin, end] = buffer.lineExtent(diagnostic.range.begin);
@@ -202,7 +203,7 @@ private:
     return line;
   }
 
-  /// Control characters and stray bytes of a source must not reach a terminal.
+  /// Control characters and invalid bytes of a source must not reach a terminal.
   void printable(std::string_view character) {
     size_t offset = 0;
     uint32_t c = decodeUtf8(character, offset);

@@ -1,4 +1,4 @@
-//===- ScalarEval.cpp - What scalar operations compute --------------------===//
+//===- ScalarEval.cpp - Evaluation of scalar operations -------------------===//
 #include "tessera/Support/ScalarEval.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace tessera;
 // Floating point
 //===----------------------------------------------------------------------===//
 
-/// The quotient rounded down, found from the exact remainder, so that it is right where x / y
+/// The quotient rounded down, computed from the exact remainder, so that it is correct where x / y
 /// rounds up to an integer. An infinite x has no remainder, as in PyTorch.
 static double floorDivide(double x, double y) {
   if (y == 0)
@@ -35,8 +35,10 @@ static double floorRemainder(double x, double y) {
 static double maximum(double x, double y) { return std::isnan(x) || x > y ? x : y; }
 static double minimum(double x, double y) { return std::isnan(x) || x < y ? x : y; }
 
-/// Where exp(-x) is too large for a number, the result is not yet zero.
-static double sigmoid(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+/// Where exp(-x) overflows, the result is not yet zero.
+static double sigmoid(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
 
 static double geluTanh(double x) {
   double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
@@ -194,7 +196,7 @@ double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
   case ScalarOp::Square:
   case ScalarOp::Fma:
   case ScalarOp::ScaleB:
-  case ScalarOp::Remainder: // fmod, and the divisor where the signs differ
+  case ScalarOp::Remainder: // fmod, and the divisor if the signs differ
     return size;
   case ScalarOp::Sqrt:
   case ScalarOp::Reciprocal:

@@ -1,9 +1,9 @@
 //===- SymExpr.cpp - Symbolic sizes ---------------------------------------===//
 //
-// Nodes live for ever in one table. An Add holds monomials in textual order; a monomial is a Mul
-// whose first operand may be a constant coefficient; every other node is an atom. All constructors
-// go through Polynomial, which collects equal monomials, so that canonical form needs no separate
-// simplifier.
+// Nodes are never freed and live in one table. An Add holds monomials in textual order; a monomial
+// is a Mul whose first operand may be a constant coefficient; every other node is an atom. All
+// constructors go through Polynomial, which collects equal monomials, so that canonical form needs
+// no separate simplifier.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Support/SymExpr.h"
@@ -100,10 +100,10 @@ SymExpr make(SymExpr::Kind kind, int64_t value, std::vector<SymExpr> operands = 
 
 using Atoms = std::vector<SymExpr>; // sorted by text
 
-/// What does not fit 64 bits, or is too long: an expression without a value.
+/// An expression without a value: it overflows 64 bits, or is too long.
 SymExpr overflow() { return make(SymExpr::Kind::FloorDiv, 0, {SymExpr(1), SymExpr(0)}); }
 
-/// A sum of coefficient times product of atoms.
+/// A sum of coefficient · product of atoms.
 struct Polynomial {
   struct Less {
     bool operator()(const Atoms &a, const Atoms &b) const {
@@ -164,8 +164,8 @@ struct Polynomial {
     return sum.size() == 1 ? sum[0] : make(SymExpr::Kind::Add, 0, std::move(sum));
   }
 
-  /// This polynomial as quotient * divisor + remainder, where the terms that a monomial divides
-  /// exactly make the quotient; nothing if the divisor is no monomial or zero.
+  /// This polynomial as quotient * divisor + remainder, where the quotient consists of the terms
+  /// that a monomial divides exactly; nothing if the divisor is not a monomial or is zero.
   std::optional<std::pair<Polynomial, Polynomial>> split(SymExpr divisor) const {
     Polynomial d(divisor);
     if (d.terms.size() != 1)
@@ -175,7 +175,8 @@ struct Polynomial {
     std::pair<Polynomial, Polynomial> result;
     for (auto &[atoms, coefficient] : terms) {
       Atoms rest = atoms;
-      bool divides = !(coefficient == least && dCoefficient == -1) && coefficient % dCoefficient == 0;
+      bool divides =
+          !(coefficient == least && dCoefficient == -1) && coefficient % dCoefficient == 0;
       for (SymExpr atom : dAtoms) {
         auto it = std::find(rest.begin(), rest.end(), atom);
         if (it == rest.end()) {
@@ -193,7 +194,7 @@ struct Polynomial {
   }
 };
 
-/// A quotient or remainder of numbers; nothing where the divisor is zero or 64 bits overflow.
+/// A quotient or remainder of numbers; nothing if the divisor is zero or 64 bits overflow.
 std::optional<int64_t> divideNumbers(SymExpr::Kind kind, int64_t a, int64_t b) {
   if (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min()))
     return std::nullopt;
@@ -234,7 +235,7 @@ SymExpr SymExpr::operator+(SymExpr other) const {
 SymExpr SymExpr::operator-(SymExpr other) const { return *this + other * SymExpr(-1); }
 
 SymExpr SymExpr::operator*(SymExpr other) const {
-  // Far more than sizes of programs need; a product of sums would double with each factor.
+  // Far more than program sizes need; a product of sums would double with each factor.
   constexpr size_t mostTerms = 1024;
   Polynomial left(*this), right(other), product;
   if (left.terms.size() * right.terms.size() > mostTerms)
@@ -251,7 +252,7 @@ SymExpr SymExpr::operator*(SymExpr other) const {
   return product.expr();
 }
 
-/// The quotient or remainder of constants, or of an expression that is not split any further.
+/// The quotient or remainder of constants, or of an expression that is not simplified further.
 static SymExpr divide(SymExpr::Kind kind, SymExpr a, SymExpr b) {
   if (a.isConstant() && b.isConstant())
     if (auto value = divideNumbers(kind, a.constantValue(), b.constantValue()))
@@ -277,9 +278,9 @@ SymExpr SymExpr::mod(SymExpr other) const {
   return divide(Kind::Mod, *this, other);
 }
 
-/// A number on the side of zero where the expression always is, if that is known: constants, and what is left when a
-/// size is rounded up to a multiple.
-static std::optional<int64_t> sideOfZero(SymExpr e) {
+/// A number with the sign of the expression, if that is known: constants, and the padding of a size
+/// that is rounded up to a multiple.
+static std::optional<int64_t> signOf(SymExpr e) {
   if (e.isConstant())
     return e.constantValue();
   if (e.kind() != SymExpr::Kind::Add)
@@ -303,7 +304,8 @@ static std::optional<int64_t> sideOfZero(SymExpr e) {
   return std::nullopt;
 }
 
-/// Flattens nested minima (or maxima), drops what another operand bounds, and chains the rest in order.
+/// Flattens nested minima (or maxima), drops operands that another one bounds, and chains the rest
+/// in order.
 static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
   std::set<SymExpr> kept;
   std::function<void(SymExpr)> put = [&](SymExpr e) {
@@ -314,7 +316,7 @@ static SymExpr extremum(SymExpr::Kind kind, SymExpr a, SymExpr b) {
     }
     for (auto it = kept.begin(); it != kept.end();) {
       SymExpr difference = e - *it;
-      std::optional<int64_t> side = sideOfZero(difference);
+      std::optional<int64_t> side = signOf(difference);
       if (!side) {
         ++it;
         continue;
@@ -352,8 +354,8 @@ bool SymExpr::isNonNegative() const {
 SymExpr SymExpr::min(SymExpr a, SymExpr b) { return extremum(Kind::Min, a, b); }
 SymExpr SymExpr::max(SymExpr a, SymExpr b) { return extremum(Kind::Max, a, b); }
 
-/// A divisor of a number that is not too large to compute with: of a large one, and of zero, powers of
-/// two.
+/// A divisor of a number that is small enough to compute with; for large numbers and zero, powers
+/// of two.
 static int64_t boundedDivisor(uint64_t number) {
   constexpr uint64_t most = 1 << 30;
   return number == 0 || number > most ? std::gcd(number, most) : number;
@@ -487,7 +489,7 @@ struct Parser {
       return std::nullopt;
     auto left = term();
     while (left) {
-      // A minus belongs to the term.
+      // A minus sign belongs to the term.
       if (!eat('+') && (at >= text.size() || text[at] != '-'))
         break;
       auto right = term();
@@ -509,7 +511,7 @@ struct Parser {
     return left;
   }
   bool isDigit() const { return at < text.size() && std::isdigit((unsigned char)text[at]); }
-  /// The least number has no positive counterpart, so digits are taken with their sign.
+  /// The minimum has no positive counterpart, so digits are parsed with their sign.
   std::optional<SymExpr> number(int64_t sign) {
     int64_t value = 0;
     for (; isDigit(); ++at)
@@ -538,7 +540,8 @@ struct Parser {
       return number(1);
     size_t start = at;
     auto isName = [](char c) {
-      return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || c == '$' || (c & 0x80);
+      return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '#' || c == '$' ||
+             (c & 0x80);
     };
     while (at < text.size() && isName(text[at]))
       ++at;

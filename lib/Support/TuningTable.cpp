@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "tessera tuning 1 ";
 constexpr size_t kSignatureChars = 16;
 
-/// The text up to a separator, which is taken off with it.
+/// Removes and returns the text up to a separator, and the separator.
 std::string_view next(std::string_view &text, char separator) {
   size_t end = text.find(separator);
   std::string_view part = text.substr(0, end);
@@ -64,7 +64,7 @@ bool isSignature(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// A message; what was found may be anything.
+/// An error message; the found text may contain any characters.
 std::string expected(const std::string &what, std::string_view got) {
   std::string shown(got.substr(0, 60));
   for (char &c : shown)
@@ -73,7 +73,7 @@ std::string expected(const std::string &what, std::string_view got) {
   return "expected " + what + ", got '" + shown + "'";
 }
 
-/// What is wrong with a line; empty: nothing.
+/// The error in a line; empty if there is none.
 std::string readLine(std::string_view line, std::string &signature, MeasuredChoice &choice) {
   std::string_view name = word(line), tiles = word(line), hints = word(line);
   std::string_view time = word(line), first = word(line);
@@ -82,7 +82,7 @@ std::string readLine(std::string_view line, std::string &signature, MeasuredChoi
   if (!readTiles(tiles, choice.tiles))
     return expected("tiles such as 128x64", tiles);
   if (!readHints(hints, choice.hints))
-    return expected("hints such as group=8,warps=4 or -", hints);
+    return expected("hints such as raster_group=8,num_warps=4 or -", hints);
   if (!readTime(time, choice.milliseconds) || !readTime(first, choice.firstMilliseconds))
     return expected("two times in milliseconds", std::string(time) + " " + std::string(first));
   signature = name;

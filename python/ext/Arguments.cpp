@@ -1,4 +1,4 @@
-//===- Arguments.cpp - The arguments of a call and their class ------------===//
+//===- Arguments.cpp - The arguments of a call and their shape class ------===//
 
 #include "Arguments.h"
 
@@ -49,7 +49,7 @@ int64_t *Arguments::reserve(int64_t ndim) {
   return place;
 }
 
-/// The next argument of the runtime's; the caller knows that there is room.
+/// The next runtime argument; the caller ensures that there is room.
 tessera_rt_value *Arguments::next(int32_t kind) {
   Entry &entry = entries[entryCount++];
   entry.kind = kind;
@@ -70,8 +70,8 @@ void Arguments::addTensor(const tessera_rt_tensor &tensor) {
     aligned = aligned && reinterpret_cast<uintptr_t>(tensor.data) % gpuAlignment == 0;
 }
 
-/// A NumPy array through the buffer protocol, which has no format for types of other packages; false where the Python half
-/// must look at it.
+/// A NumPy array through the buffer protocol, which has no format for types of other packages;
+/// returns false if the Python code must handle it.
 bool Arguments::addBuffer(PyObject *object, bool writable) {
   Py_buffer &buffer = buffers[bufferCount];
   int flags = PyBUF_STRIDED_RO | (writable ? PyBUF_WRITABLE : 0);
@@ -209,7 +209,7 @@ bool Arguments::addSpecification(PyObject *item) {
   return true;
 }
 
-/// Dimensions of size 1 have no stride worth the name; an empty tensor is dense.
+/// The strides of dimensions of size 1 are ignored; an empty tensor is dense.
 Arguments::Layout Arguments::layoutOf(const tessera_rt_tensor &tensor) {
   Layout layout = {-1, true};
   int64_t dense = 1;

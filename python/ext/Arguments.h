@@ -1,9 +1,9 @@
-//===- Arguments.h - The arguments of a call and their class --------------===//
+//===- Arguments.h - The arguments of a call and their shape class --------===//
 //
-// Sizes are run-time values, but code is compiled for a class of them: 0 and 1 exactly, else by
-// what divides the size and by how large it is. Two calls whose arguments have the same key
-// (device, types, ranks, classes, layouts; on a GPU whether addresses are aligned) share a
-// specialisation. The table of classes is tessera_rt_classify_size, and is nowhere else.
+// Sizes are run-time values, but code is compiled for a shape class: 0 and 1 exactly, other sizes
+// by their divisor and magnitude. Two calls whose arguments have the same key (device, types,
+// ranks, classes, layouts; on a GPU whether addresses are aligned) share a specialisation. The
+// table of classes is tessera_rt_classify_size only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace tessera::python {
 
-/// A parameter's annotation, as far as a scalar is concerned.
+/// A parameter's annotation, as far as it concerns a scalar.
 enum class ParameterKind : char { Any = 'a', Tensor = 't', Int = 'i', Float = 'f', Bool = 'b' };
 
 /// The kind of an argument that is part of the specialisation; its value is JSON text.
@@ -34,16 +34,16 @@ public:
 
   enum class Outcome { Done, Unsuitable, Failed };
 
-  /// Adds an array of a library that is known here, or a Python number. Unsuitable: something that
-  /// the Python half must look at; no exception is set then. Numbers and sizes may belong to the
-  /// object, which must stay as it is while they are used.
+  /// Adds an array of a known library, or a Python number. Unsuitable: the Python code must handle
+  /// it; no exception is set then. Numbers and sizes may belong to the object, which must not
+  /// change while they are used.
   Outcome addObject(PyObject *object, ParameterKind parameter, bool writable = false);
 
-  /// Adds what the Python half has taken apart: (address, dtype, sizes, strides, device; the CPU's
-  /// may be left out), a number, or JSON text. False with an exception set.
+  /// Adds an argument that the Python code has converted: (address, dtype, sizes, strides, device;
+  /// may be omitted for the CPU), a number, or JSON text. Returns false with an exception set.
   bool addSpecification(PyObject *specification);
 
-  /// The specialisation class of these arguments, with `missing` parameters left to their defaults.
+  /// The key of these arguments, with `missing` parameters left to their defaults.
   std::string_view key(unsigned missing);
 
   /// A list with one item per argument, from which a compilation request is made:
@@ -51,17 +51,17 @@ public:
   ///   (1 | 2 | 3, value)   (4, JSON text)
   PyObject *describe() const;
 
-  /// What the runtime is given: all but the constants.
+  /// The runtime's arguments: all but the constants.
   const tessera_rt_value *values() const { return runtime; }
   int32_t count() const { return static_cast<int32_t>(runtimeCount); }
   bool hasTensor() const { return tensors > 0; }
 
-  /// The device of the tensors; -1 where they are on several.
+  /// The device of the tensors; -1 if they are on several.
   int32_t device() const { return place; }
-  /// How the first tensor is read; null where the Python half took it apart.
+  /// The exchange interface of the first tensor; null if the Python code converted it.
   const ArrayType *library() const { return firstType; }
 
-  /// What the addresses on a GPU must be a multiple of, for code that is as quick as it can be.
+  /// The alignment of addresses on a GPU that the fastest code requires.
   static constexpr uintptr_t gpuAlignment = 16;
   bool isAligned() const { return aligned; }
 

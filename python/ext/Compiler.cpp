@@ -1,8 +1,7 @@
-//===- Compiler.cpp - The compiler library, loaded when it is needed ------===//
+//===- Compiler.cpp - The compiler library, loaded on demand --------------===//
 //
-// A call whose code is in the cache needs no compiler, so that `libtessera` is opened at the first
-// compilation only. Requests come as Python values (see _compiler.py), results go back as one
-// dictionary.
+// A call with cached code needs no compiler, so `libtessera` is loaded at the first compilation
+// only. Requests are Python values (see _compiler.py), results are one dictionary.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +24,8 @@ struct Library {
   X(abi_version)                                                                                   \
   X(version)                                                                                       \
   X(devices)                                                                                       \
+  X(chips)                                                                                         \
+  X(occupancy)                                                                                     \
   X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(reference)                                                                                     \
@@ -164,7 +165,7 @@ const char *Request::answerQuestion(void *user, const char *scope, const char *n
     self->answer = Ref(PyObject_CallFunction(self->resolve, "ss", scope, name));
     result = text(self->answer.get());
     if (PyErr_Occurred()) {
-      // Raised again when the compiler has returned.
+      // Raised again after the compiler has returned.
       PyObject *type, *value, *trace;
       PyErr_Fetch(&type, &value, &trace);
       self->errorType = Ref(type);
@@ -176,7 +177,7 @@ const char *Request::answerQuestion(void *user, const char *scope, const char *n
   return result;
 }
 
-/// Puts a new value into a dictionary; takes it over.
+/// Adds a new value to a dictionary and takes ownership of it.
 static bool put(PyObject *dictionary, const char *key, PyObject *value) {
   Ref owned(value);
   return owned && PyDict_SetItemString(dictionary, key, owned.get()) == 0;
@@ -199,10 +200,9 @@ static PyObject *fixitsOf(const tessera_result *result, uint64_t diagnostic) {
   for (uint64_t i = 0; list && i < library.result_fixit_count(result, diagnostic); ++i) {
     tessera_fixit fix = library.result_fixit(result, diagnostic, i);
     Ref file(decoded(fix.file)), replacement(decoded(fix.replacement));
-    Ref item(file && replacement
-                 ? Py_BuildValue("(OiiiiO)", file.get(), fix.line, fix.column, fix.end_line,
-                                 fix.end_column, replacement.get())
-                 : nullptr);
+    Ref item(file && replacement ? Py_BuildValue("(OiiiiO)", file.get(), fix.line, fix.column,
+                                                 fix.end_line, fix.end_column, replacement.get())
+                                 : nullptr);
     if (!item || PyList_Append(list.get(), item.get()) != 0)
       return nullptr;
   }
@@ -294,7 +294,7 @@ static bool requireLibrary() {
   return library.handle;
 }
 
-/// Runs `invoke` without the interpreter's lock and turns its result into a dictionary.
+/// Runs `invoke` without the GIL and converts its result to a dictionary.
 template <typename Invoke> static PyObject *perform(PyObject *dictionary, Invoke invoke) {
   Request request;
   if (!requireLibrary() || !request.read(dictionary))
@@ -339,16 +339,16 @@ static PyObject *simulate(PyObject *, PyObject *args) {
   PyObject *dictionary, *specifications;
   unsigned long long seeds, first, most;
   int exhaustive, mutants;
-  if (!PyArg_ParseTuple(args, "O!OKKKpp", &PyDict_Type, &dictionary, &specifications, &seeds, &first,
-                        &most, &exhaustive, &mutants))
+  if (!PyArg_ParseTuple(args, "O!OKKKpp", &PyDict_Type, &dictionary, &specifications, &seeds,
+                        &first, &most, &exhaustive, &mutants))
     return nullptr;
   Arguments arguments;
   if (!addAll(arguments, specifications))
     return nullptr;
   tessera_simulation how = {sizeof(tessera_simulation), seeds, first, most, exhaustive, mutants};
   return perform(dictionary, [&](tessera_compile_request *request, tessera_result **result) {
-    return library.simulate(request, arguments.values(), static_cast<uint64_t>(arguments.count()), &how,
-                            result);
+    return library.simulate(request, arguments.values(), static_cast<uint64_t>(arguments.count()),
+                            &how, result);
   });
 }
 
@@ -366,7 +366,7 @@ static PyObject *reference(PyObject *, PyObject *args) {
   });
 }
 
-/// load_compiler(path): opens the library; nothing when it is open
+/// load_compiler(path): loads the library; does nothing if it is loaded
 static PyObject *loadCompiler(PyObject *, PyObject *args) {
   const char *path;
   if (!PyArg_ParseTuple(args, "s", &path))
@@ -399,6 +399,22 @@ static PyObject *devices(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.devices()) : nullptr;
 }
 
+static PyObject *chips(PyObject *, PyObject *) {
+  return requireLibrary() ? decoded(library.chips()) : nullptr;
+}
+
+static PyObject *occupancy(PyObject *, PyObject *arguments) {
+  const char *chip = nullptr;
+  long long threads = 0, registers = 0, shared = 0;
+  if (!PyArg_ParseTuple(arguments, "sLLL", &chip, &threads, &registers, &shared) ||
+      !requireLibrary())
+    return nullptr;
+  double share = library.occupancy(chip, threads, registers, shared);
+  if (share < 0)
+    Py_RETURN_NONE;
+  return PyFloat_FromDouble(share);
+}
+
 static PyObject *operations(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.operations()) : nullptr;
 }
@@ -411,6 +427,11 @@ static PyMethodDef compilerFunctions[] = {
     {"simulate", simulate, METH_VARARGS,
      "simulate(request, specifications, seeds, first, most_runs, exhaustive, mutants)"},
     {"devices", devices, METH_NOARGS, "what this machine has, as JSON"},
+    {"chips", chips, METH_NOARGS, "the GPUs that code is compiled for, as JSON"},
+    {"occupancy", occupancy, METH_VARARGS,
+     "occupancy(chip, threads, registers, shared): the share of an SM's warps; None for a chip "
+     "that "
+     "is not known"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};
 

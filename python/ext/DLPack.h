@@ -2,7 +2,7 @@
 //
 // The part of DLPack 1 that we use, declared here because it is an ABI and not a library. A type
 // whose attribute `__dlpack_c_exchange_api__` is a capsule of an ExchangeApi lets its arrays be
-// read and made without Python code, and tells its current stream.
+// read and created without Python code, and reports its current stream.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,7 +75,7 @@ struct ExchangeApi {
   int (*allocate)(Tensor *prototype, ManagedTensor **out, void *errorContext,
                   void (*setError)(void *errorContext, const char *kind, const char *message));
   int (*managedFromObject)(void *object, ManagedTensor **out);
-  int (*objectFromManaged)(ManagedTensor *tensor, void **object); // takes the tensor over
+  int (*objectFromManaged)(ManagedTensor *tensor, void **object); // takes ownership of the tensor
   int (*tensorFromObject)(void *object, Tensor *out);             // may be null
   int (*currentStream)(int32_t deviceType, int32_t deviceId, void **stream);
 };

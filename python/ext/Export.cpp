@@ -1,7 +1,8 @@
 //===- Export.cpp - Results for libraries that read DLPack ----------------===//
 //
-// A result for a library that we know by `from_dlpack` alone: memory of ours with a shape and a type,
-// which the library takes over. NumPy could be asked to export it, but knows neither bf16 nor fp8.
+// A result for a library that is supported through `from_dlpack` only: memory of ours with a shape
+// and a type, which the library takes over. NumPy could export it, but supports neither bf16 nor
+// fp8.
 //
 //===----------------------------------------------------------------------===//
 #include "DLPack.h"
@@ -16,21 +17,21 @@ namespace {
 
 /// By tessera_rt_dtype.
 constexpr dlpack::DataType types[] = {
-    {dlpack::Float, 64, 1}, {dlpack::Float, 32, 1}, {dlpack::BFloat, 16, 1},
-    {dlpack::Float, 16, 1}, {dlpack::Int, 64, 1},   {dlpack::Int, 32, 1},
-    {dlpack::Int, 16, 1},   {dlpack::Int, 8, 1},    {dlpack::UInt, 8, 1},
+    {dlpack::Float, 64, 1}, {dlpack::Float, 32, 1},     {dlpack::BFloat, 16, 1},
+    {dlpack::Float, 16, 1}, {dlpack::Int, 64, 1},       {dlpack::Int, 32, 1},
+    {dlpack::Int, 16, 1},   {dlpack::Int, 8, 1},        {dlpack::UInt, 8, 1},
     {dlpack::Bool, 8, 1},   {dlpack::Float8E4M3, 8, 1}, {dlpack::Float8E5M2, 8, 1}};
 
-/// What every exported tensor of one memory shares; an object, so that Python counts its uses.
+/// The shared part of all exported tensors of one memory; an object, so that Python counts its
+/// references.
 struct ExportObject {
-  PyObject_HEAD
-  PyObject *owner;
+  PyObject_HEAD PyObject *owner;
   void *data;
   dlpack::DataType type;
   std::vector<int64_t> *sizes; // then the strides
 };
 
-/// The description that a capsule holds: `T` is DLPack's struct before or since version 1.
+/// The description in a capsule: `T` is DLPack's struct before or since version 1.
 template <typename T> struct Described {
   T managed;
   PyObject *owner;
@@ -43,7 +44,7 @@ template <typename T> struct Described {
     delete self;
   }
 
-  /// Of a capsule that nobody took: a consumer gives it another name.
+  /// For a capsule that was not consumed: a consumer renames it.
   static void drop(PyObject *capsule) {
     if (PyCapsule_IsValid(capsule, T::capsuleName))
       release(static_cast<T *>(PyCapsule_GetPointer(capsule, T::capsuleName)));
@@ -54,7 +55,7 @@ template <typename T> struct Described {
     auto rank = static_cast<int32_t>(exported->sizes->size() / 2);
     int64_t *sizes = exported->sizes->data();
     self->managed.tensor = {exported->data, {dlpack::Cpu, 0}, rank, exported->type,
-                            sizes,          sizes + rank,      0};
+                            sizes,          sizes + rank,     0};
     self->managed.deleter = release;
     if constexpr (requires { self->managed.version; })
       self->managed.version = {dlpack::majorVersion, 0};

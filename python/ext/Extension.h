@@ -1,8 +1,8 @@
-//===- Extension.h - What the parts of the extension module share ---------===//
+//===- Extension.h - Common parts of the extension module -----------------===//
 //
-// `_tessera` is written against Python's limited API, so that one build serves Python 3.11 and
-// later. It is the quick half of the package: it binds the arguments of a call, finds the
-// specialisation, and runs it. Whatever is rare is left to the Python half.
+// `_tessera` uses Python's limited API, so that one build works with Python 3.11 and later. It
+// implements the fast path of calls: it binds the arguments, finds the specialisation, and runs it.
+// Rare cases are left to the Python code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ private:
   PyObject *object = nullptr;
 };
 
-/// The exception classes of the Python half.
+/// The exception classes of the Python code.
 struct Errors {
   PyObject *tessera = nullptr;
   PyObject *argument = nullptr;
@@ -49,15 +49,17 @@ struct Errors {
 };
 extern Errors errors;
 
-/// Raises the exception that belongs to a failed call of the runtime; gives null.
+/// Raises the exception for a failed call of the runtime; returns null.
 PyObject *raise(tessera_rt_status status);
 
-/// Makes the types and functions of one part known to the module; false with an exception set.
+/// Adds the types and functions of one part to the module; returns false with an exception set.
 bool addTable(PyObject *module);
 bool addFunction(PyObject *module);
 bool addCompiler(PyObject *module);
 bool addLibraries(PyObject *module);
 bool addExport(PyObject *module);
+bool addCache(PyObject *module);
+bool addPeak(PyObject *module);
 
 } // namespace tessera::python
 

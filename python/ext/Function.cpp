@@ -1,9 +1,9 @@
-//===- Function.cpp - The quick path of a call ----------------------------===//
+//===- Function.cpp - The fast path of a call -----------------------------===//
 //
-// A call with arrays of libraries that are known here and Python numbers only, whose class was seen
-// before, never enters Python code. Whatever else happens (other keywords than out= and stream=,
-// other libraries, a new class, a captured constant that has changed) goes to the method `_slow` of
-// the Python half with the arguments as they came.
+// A call with arrays of known libraries and Python numbers only, whose shape class is compiled,
+// never enters Python code. All other calls (keywords other than out= and stream=, other libraries,
+// a new class, a changed captured constant) call the method `_slow` of the Python code with the
+// original arguments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +16,14 @@ namespace tessera::python {
 
 namespace {
 
-/// A captured name and the object that it stood for: holder[name] of a dictionary, or holder.name.
+/// A captured name and its object: holder[name] of a dictionary, or holder.name.
 struct Watch {
   PyObject *holder, *name, *expected;
   bool item;
 };
 
-/// How the interpreter calls an object without a tuple and a dictionary. The limited API declares
-/// it from 3.12 on; the ABI is that of 3.9.
-using VectorCall = PyObject *(*)(PyObject *object, PyObject *const *args, size_t flags,
+/// The vectorcall protocol. The limited API declares it from 3.12 on; the ABI is that of 3.9.
+using VectorCall = PyObject *(*)(PyObject * object, PyObject *const *args, size_t flags,
                                  PyObject *names);
 constexpr unsigned long hasVectorCall = 1ul << 11; // Py_TPFLAGS_HAVE_VECTORCALL
 constexpr size_t argumentsOffset = size_t(1) << (8 * sizeof(size_t) - 1); // of `flags`
@@ -44,7 +43,7 @@ PyObject *handleName = nullptr; // of PyTorch's streams
 struct Keywords {
   PyObject *out = nullptr, *stream = nullptr;
 
-  /// False where it is another.
+  /// Returns false if it is another keyword.
   bool add(PyObject *name, PyObject *value);
 };
 
@@ -68,7 +67,7 @@ bool Keywords::add(PyObject *name, PyObject *value) {
   return true;
 }
 
-/// Whether all captured names still stand for the same objects.
+/// Whether all captured names still refer to the same objects.
 static bool unchanged(const std::vector<Watch> &watches) {
   for (const Watch &watch : watches) {
     if (watch.item) {
@@ -85,7 +84,7 @@ static bool unchanged(const std::vector<Watch> &watches) {
   return true;
 }
 
-/// Takes our own frame off the traceback of an error that was placed in the user's source
+/// Removes our own frame from the traceback of an error that was placed in the user's source
 /// (errors.py).
 static void showUsersFrames() {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
@@ -113,8 +112,8 @@ static PyObject *callSlow(PyObject *self, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
-/// The stream that a call on a GPU goes to: the one that is given, an int or PyTorch's, else the
-/// library's. Unsuitable: another library's object.
+/// The stream of a call on a GPU: the given one, an int or PyTorch's, otherwise the library's
+/// current stream. Unsuitable: another library's object.
 static Results::Outcome findStream(const Arguments &arguments, PyObject *given, void *&stream) {
   if (!given)
     return currentStream(*arguments.library(), arguments.device(), stream)
@@ -144,7 +143,7 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
       return outcome;
   }
   bool isGpu = arguments.device() != TESSERA_RT_DEVICE_CPU;
-  // New arrays for another stream than the library's must be made there: see arrays.py.
+  // New arrays for a stream other than the library's must be allocated there: see arrays.py.
   if (!arguments.hasTensor() || arguments.device() < 0 ||
       (keywords.stream && (!isGpu || !keywords.out)))
     return Outcome::Unsuitable;
@@ -153,7 +152,7 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
     if (auto outcome = findStream(arguments, keywords.stream, stream); outcome != Outcome::Done)
       return outcome;
 
-  // Another thread may put another table in place while this one runs.
+  // Another thread may replace the table while this one runs.
   Ref keep(Py_NewRef(reinterpret_cast<PyObject *>(self->table)));
   BoundCall call;
   auto missing = static_cast<unsigned>(self->parameters->size() - given.count);
@@ -192,7 +191,7 @@ static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs) {
   return outcome == Results::Outcome::Unsuitable ? callSlow(object, args, kwargs) : result;
 }
 
-/// The values of keywords stand behind those by position.
+/// The values of keywords follow the positional ones.
 static PyObject *callVector(PyObject *object, PyObject *const *args, size_t flags,
                             PyObject *names) {
   Positional given = {args, flags & ~argumentsOffset};
@@ -288,7 +287,7 @@ static PyObject *configure(PyObject *object, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-/// _activate(table, watches): from now on calls use this table while the watches hold
+/// _activate(table, watches): calls use this table from now on while the watches hold
 static PyObject *activate(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<FunctionObject *>(object);
   PyObject *table, *list;
@@ -347,7 +346,7 @@ bool addFunction(PyObject *module) {
   PyType_Spec spec = {"tessera._tessera.Function", sizeof(FunctionObject), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | hasVectorCall,
                       slots};
-  // The module may be imported anew: functions of the first time stay functions.
+  // The module may be imported again: existing functions stay valid.
   static auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
   return slowName && outName && streamName && handleName && type &&
          PyModule_AddType(module, type) == 0;

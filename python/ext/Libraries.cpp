@@ -38,8 +38,8 @@ static std::string attributeText(PyObject *object, const char *name) {
   return result;
 }
 
-/// The exchange interface that a type itself declares. Subclasses may mean something else by their
-/// data (a wrapper, a tensor that is traced), all but PyTorch's parameters.
+/// The exchange interface that a type itself declares. Subclasses may interpret their data
+/// differently (a wrapper, a traced tensor), except for PyTorch's parameters.
 static const dlpack::ExchangeApi *exchangeApiOf(PyObject *type, const std::string &module) {
   static constexpr const char *attribute = "__dlpack_c_exchange_api__";
   Ref own(PyObject_GetAttrString(type, "__dict__"));
@@ -105,8 +105,8 @@ static int32_t dtypeOf(dlpack::DataType type) {
   return -1;
 }
 
-/// Whether the tensor's numbers may stand in memory with the other sign. PyTorch has that for the
-/// imaginary part of a conjugate, which is every second number of its memory.
+/// Whether the tensor's numbers may be stored negated. In PyTorch this occurs for the imaginary
+/// part of a conjugate, which is every second number in memory.
 static bool mayBeNegated(const dlpack::Tensor &tensor) {
   for (int32_t d = 0; d < tensor.ndim; ++d)
     if (tensor.strides[d] % 2)
@@ -152,7 +152,7 @@ bool currentStream(const ArrayType &type, int32_t device, void *&stream) {
 }
 
 //===----------------------------------------------------------------------===//
-// For the Python half
+// For the Python code
 //===----------------------------------------------------------------------===//
 
 static const ArrayType *exchangeTypeOf(PyObject *object) {

@@ -1,8 +1,8 @@
 //===- Libraries.h - Array libraries that need no Python code -------------===//
 //
 // NumPy is read through the buffer protocol; PyTorch (2.10 and later) and others through DLPack's C
-// exchange interface. What is known of a type is looked up once. Arrays of other types are left to
-// the Python half (arrays.py).
+// exchange interface. The properties of a type are looked up once. Arrays of other types are left
+// to the Python code (arrays.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace tessera::python {
 
-/// How arrays of one type are read and made.
+/// How arrays of one type are read and created.
 struct ArrayType {
   enum Kind { None, NumPy, Exchange, Torch };
   PyTypeObject *type = nullptr; // kept alive
@@ -22,17 +22,17 @@ struct ArrayType {
   const dlpack::ExchangeApi *api = nullptr; // of Exchange and Torch
 };
 
-/// What is known of the object's type. Lives as long as the process.
+/// The properties of the object's type. Valid until process exit.
 const ArrayType *arrayTypeOf(PyObject *object);
 
-/// Reads an array of kind Exchange or Torch; sizes and strides belong to the object. False, without
-/// an exception, where the Python half must look at it.
+/// Reads an array of kind Exchange or Torch; sizes and strides belong to the object. Returns false,
+/// without an exception, if the Python code must handle it.
 bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tensor);
 
-/// The stream that the library works on now; false with an exception set.
+/// The library's current stream; returns false with an exception set.
 bool currentStream(const ArrayType &type, int32_t device, void *&stream);
 
-/// Whether the module is there with a function that makes arrays; looked up once.
+/// Whether the module is imported and has a function that creates arrays; looked up once.
 bool canMakeNumPy();
 bool canMakeTorch();
 
@@ -43,7 +43,7 @@ PyObject *makeArray(const ArrayType &type, const tessera_rt_tensor &tensor, int3
 /// Whether the library has arrays of this element type.
 bool hasElementType(const ArrayType &type, int32_t dtype);
 
-/// The element type of a NumPy array whose type is of a package of its own (ml_dtypes), or -1.
+/// The element type of a NumPy array whose dtype another package defines (ml_dtypes), or -1.
 int32_t extensionTypeOf(PyObject *array);
 
 /// The shape of a tensor as a tuple.

@@ -1,7 +1,7 @@
 //===- MakeArray.cpp - New arrays for results ------------------------------===//
 //
-// NumPy's and PyTorch's are made by their own `empty`, so that they are what a user would have
-// made: a tensor of PyTorch belongs to its allocator, can be resized and kept for a stream. Other
+// NumPy's and PyTorch's arrays are created by their own `empty`, so that they behave like a user's:
+// a PyTorch tensor belongs to its allocator, can be resized and recorded on a stream. Other
 // libraries allocate through the exchange interface.
 //
 //===----------------------------------------------------------------------===//
@@ -16,7 +16,8 @@ namespace tessera::python {
 
 namespace {
 
-/// numpy.empty or torch.empty_strided, which takes a third less time than torch.empty, and what it is called with.
+/// numpy.empty or torch.empty_strided, which takes a third less time than torch.empty, and its
+/// arguments.
 struct Maker {
   PyObject *empty = nullptr;
   PyObject *ndarray = nullptr; // of NumPy
@@ -31,7 +32,7 @@ struct Maker {
 
 } // namespace
 
-/// Fills in a module's function; false, without an exception, where that cannot be had.
+/// Looks up a module's function; returns false, without an exception, if that fails.
 static bool findMaker(Maker &maker, const char *moduleName) {
   if (maker.empty)
     return true;
@@ -58,7 +59,7 @@ static bool findMaker(Maker &maker, const char *moduleName) {
 bool canMakeNumPy() { return findMaker(numpyMaker, "numpy"); }
 bool canMakeTorch() { return findMaker(torchMaker, "torch"); }
 
-/// NumPy's description of an element type; null for those of a package that is not imported yet.
+/// NumPy's dtype of an element type; null if its package is not imported yet.
 static PyObject *numpyType(int32_t dtype) {
   PyObject *&known = numpyMaker.dtypes[dtype];
   if (known || elementTypes[dtype].numpy)
@@ -86,8 +87,8 @@ int32_t extensionTypeOf(PyObject *array) {
   return -1;
 }
 
-/// Whether this machine could hold the tensor. Some systems promise any amount of memory, and end
-/// the process that writes to it.
+/// Whether this machine could hold the tensor. Some systems overcommit memory, and kill the process
+/// that writes to it.
 static bool fitsMemory(const tessera_rt_tensor &tensor) {
   static const auto memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -103,7 +104,7 @@ static PyObject *outOfMemory(PyObject *shape) {
   return nullptr;
 }
 
-/// PyTorch's keywords dtype= and device=, made once.
+/// PyTorch's keywords dtype= and device=, created once.
 static PyObject *keywordsFor(int32_t dtype, int32_t device) {
   for (const Maker::Keywords &known : torchMaker.keywords)
     if (known.dtype == dtype && known.device == device)
@@ -152,7 +153,7 @@ static PyObject *callEmpty(Maker &maker, PyObject *shape, const tessera_rt_tenso
     Ref arguments(strides ? PyTuple_Pack(2, shape, strides.get()) : nullptr);
     array = arguments ? PyObject_Call(maker.empty, arguments.get(), keywords) : nullptr;
   }
-  // "array is too big" is NumPy's ValueError, no memory on a GPU PyTorch's RuntimeError.
+  // "array is too big" is NumPy's ValueError, out of memory on a GPU is PyTorch's RuntimeError.
   if (!array &&
       (PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
        PyErr_ExceptionMatches(PyExc_RuntimeError)))
@@ -200,8 +201,8 @@ static void *addressOf(PyObject *array) {
   return address;
 }
 
-/// NumPy aligns to 16 bytes. A large array is cut from a larger one so that it begins at a cache
-/// line: vectors that straddle two lines take up to a third longer to write.
+/// NumPy aligns to 16 bytes. A large array is sliced from a larger one so that it starts at a cache
+/// line: storing vectors that straddle two lines takes up to a third longer.
 static PyObject *makeNumPy(PyObject *shape, const tessera_rt_tensor &tensor, void **address) {
   constexpr int64_t large = 1 << 16, line = 64;
   int64_t bytes = elementBytes(tensor.dtype);

@@ -1,15 +1,9 @@
-//===- Module.cpp - The extension module: cache, threads, metrics ---------===//
+//===- Module.cpp - The extension module: threads, metrics, targets -------===//
 
 #include "Extension.h"
 #include "tessera_rt/device.h"
 
-#include <cstring>
-#include <elf.h>
-#include <fcntl.h>
-#include <string>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <vector>
+#include <utility>
 
 namespace tessera::python {
 
@@ -41,102 +35,6 @@ static PyObject *setErrors(PyObject *, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyObject *cacheKey(PyObject *, PyObject *args) {
-  const char *bytes;
-  Py_ssize_t length;
-  if (!PyArg_ParseTuple(args, "s#", &bytes, &length))
-    return nullptr;
-  char key[TESSERA_RT_KEY_CHARS + 1];
-  tessera_rt_cache_key(bytes, static_cast<size_t>(length), key);
-  return PyUnicode_FromString(key);
-}
-
-static PyObject *cacheGet(PyObject *, PyObject *args) {
-  const char *key;
-  if (!PyArg_ParseTuple(args, "s", &key))
-    return nullptr;
-  void *bytes = nullptr;
-  size_t length = 0;
-  if (tessera_rt_cache_get(key, &bytes, &length) != TESSERA_RT_OK)
-    Py_RETURN_NONE;
-  PyObject *result =
-      PyBytes_FromStringAndSize(static_cast<char *>(bytes), static_cast<Py_ssize_t>(length));
-  tessera_rt_free(bytes);
-  return result;
-}
-
-static PyObject *cachePut(PyObject *, PyObject *args) {
-  const char *key, *bytes;
-  Py_ssize_t length;
-  if (!PyArg_ParseTuple(args, "sy#", &key, &bytes, &length))
-    return nullptr;
-  PyThreadState *state = PyEval_SaveThread();
-  tessera_rt_status status = tessera_rt_cache_put(key, bytes, static_cast<size_t>(length));
-  PyEval_RestoreThread(state);
-  return PyBool_FromLong(status == TESSERA_RT_OK);
-}
-
-static PyObject *cacheFolder(PyObject *, PyObject *) {
-  return PyUnicode_DecodeFSDefault(tessera_rt_cache_folder());
-}
-
-/// The build id that the linker gave to a library, as hexadecimal digits ("" when it has none).
-static std::string elfBuildId(int fd) {
-  Elf64_Ehdr header;
-  if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
-      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phnum > 64)
-    return "";
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    auto at = static_cast<off_t>(header.e_phoff + i * sizeof(segment));
-    if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
-      return "";
-    if (segment.p_type != PT_NOTE || segment.p_filesz > 4096)
-      continue;
-    std::vector<unsigned char> notes(segment.p_filesz);
-    if (pread(fd, notes.data(), notes.size(), static_cast<off_t>(segment.p_offset)) !=
-        static_cast<ssize_t>(notes.size()))
-      return "";
-    for (size_t position = 0; position + sizeof(Elf64_Nhdr) <= notes.size();) {
-      Elf64_Nhdr note;
-      std::memcpy(&note, &notes[position], sizeof(note));
-      size_t name = position + sizeof(note), body = name + (note.n_namesz + 3) / 4 * 4;
-      if (body + note.n_descsz > notes.size())
-        break;
-      if (note.n_type == NT_GNU_BUILD_ID) {
-        std::string digits;
-        for (size_t j = body; j < body + note.n_descsz; ++j) {
-          digits += "0123456789abcdef"[notes[j] >> 4];
-          digits += "0123456789abcdef"[notes[j] & 15];
-        }
-        return digits;
-      }
-      position = body + (note.n_descsz + 3) / 4 * 4;
-    }
-  }
-  return "";
-}
-
-/// build_id(path): what identifies a library's content without reading it all: the linker's build
-/// id, else size and time of change; "" when there is no such file
-static PyObject *buildId(PyObject *, PyObject *args) {
-  const char *path;
-  if (!PyArg_ParseTuple(args, "s", &path))
-    return nullptr;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat info;
-  std::string id;
-  if (fd >= 0 && fstat(fd, &info) == 0) {
-    id = elfBuildId(fd);
-    if (id.empty())
-      id = std::to_string(info.st_size) + "-" + std::to_string(info.st_mtim.tv_sec) + "." +
-           std::to_string(info.st_mtim.tv_nsec);
-  }
-  if (fd >= 0)
-    close(fd);
-  return PyUnicode_FromString(id.c_str());
-}
-
 static PyObject *hostTarget(PyObject *, PyObject *) {
   return PyUnicode_FromString(tessera_rt_host_target());
 }
@@ -152,7 +50,7 @@ static PyObject *deviceTarget(PyObject *, PyObject *args) {
   return status == TESSERA_RT_OK ? PyUnicode_FromString(info.target) : raise(status);
 }
 
-/// copy(device, stream, target, source, bytes): between addresses, in the order of the stream
+/// copy(device, stream, target, source, bytes): between addresses, in stream order
 static PyObject *copy(PyObject *, PyObject *args) {
   int device;
   unsigned long long stream, target, source, bytes;
@@ -254,11 +152,6 @@ static PyObject *log(PyObject *, PyObject *args) {
 static PyMethodDef moduleFunctions[] = {
     {"set_errors", setErrors, METH_VARARGS,
      "set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError)"},
-    {"cache_key", cacheKey, METH_VARARGS, "cache_key(text): the key of what it describes"},
-    {"cache_get", cacheGet, METH_VARARGS, "cache_get(key): the entry's bytes, or None"},
-    {"cache_put", cachePut, METH_VARARGS, "cache_put(key, bytes): whether it was written"},
-    {"cache_folder", cacheFolder, METH_NOARGS, "the folder of the cache"},
-    {"build_id", buildId, METH_VARARGS, "build_id(path): what identifies a library"},
     {"host_target", hostTarget, METH_NOARGS, "this machine's target string"},
     {"device_target", deviceTarget, METH_VARARGS, "device_target(device): the target of a GPU"},
     {"copy", copy, METH_VARARGS, "copy(device, stream, target, source, bytes)"},
@@ -271,16 +164,17 @@ static PyMethodDef moduleFunctions[] = {
     {"log", log, METH_VARARGS, "log(level, text)"},
     {nullptr, nullptr, 0, nullptr}};
 
-/// Fills the module. The runtime's threads, the tables and the exceptions belong to the process, so that
-/// one interpreter alone can have them: the main one, whose number is 0.
+/// Fills the module. The runtime's threads, the tables and the exceptions belong to the process, so
+/// only one interpreter can use them: the main one, whose number is 0.
 static int execute(PyObject *module) {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-    PyErr_SetString(PyExc_ImportError, "tessera cannot be imported in a sub-interpreter; import it in "
-                                       "the main interpreter, or use processes");
+    PyErr_SetString(PyExc_ImportError,
+                    "tessera cannot be imported in a sub-interpreter; import it in "
+                    "the main interpreter, or use processes");
     return -1;
   }
   bool done = addTable(module) && addFunction(module) && addCompiler(module) &&
-              addLibraries(module) && addExport(module) &&
+              addLibraries(module) && addExport(module) && addCache(module) && addPeak(module) &&
               PyModule_AddStringConstant(module, "version", tessera_rt_version()) == 0;
   return done ? 0 : -1;
 }

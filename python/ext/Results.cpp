@@ -1,10 +1,10 @@
-//===- Results.cpp - Where the results of a quick call go -----------------===//
+//===- Results.cpp - The results of a fast call ---------------------------===//
 
 #include "Results.h"
 
 namespace tessera::python {
 
-/// Row-major without gaps, which is how kernels write results.
+/// Row-major without gaps, the layout of kernel results.
 static bool isDense(const tessera_rt_tensor &tensor) {
   int64_t expected = 1;
   bool dense = true;
@@ -17,7 +17,7 @@ static bool isDense(const tessera_rt_tensor &tensor) {
 }
 
 namespace {
-/// The bytes that a tensor touches; none where it is empty.
+/// The bytes that a tensor touches; none if it is empty.
 struct Range {
   intptr_t begin, end;
 
@@ -39,7 +39,7 @@ struct Range {
 };
 } // namespace
 
-/// Whether a range meets a tensor among the values.
+/// Whether a range overlaps a tensor among the values.
 static bool meetsAny(const Range &range, const tessera_rt_value *values, int32_t count) {
   for (int32_t i = 0; i < count; ++i)
     if (values[i].kind == TESSERA_RT_TENSOR && range.meets(Range(values[i].as.tensor)))

@@ -1,4 +1,4 @@
-//===- Results.h - Where the results of a quick call go -------------------===//
+//===- Results.h - The results of a fast call -----------------------------===//
 //
 // New arrays of the arguments' library, or the arrays of `out=` where they can be written to as
 // they are: of the right type and shape, dense, aligned, apart from the arguments and from each
@@ -27,7 +27,7 @@ public:
   Outcome make();
 
   void *const *addresses() const { return places; }
-  /// What the call returns: an array, or a tuple.
+  /// The return value of the call: an array, or a tuple.
   PyObject *take();
 
 private:

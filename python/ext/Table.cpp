@@ -1,4 +1,4 @@
-//===- Table.cpp - The specialisations of a function by class -------------===//
+//===- Table.cpp - The specialisations of a function by shape class -------===//
 
 #include "Table.h"
 
@@ -6,7 +6,7 @@
 
 namespace tessera::python {
 
-/// Work below this is done before another Python thread could make use of the lock.
+/// Below this work, releasing the GIL does not pay off.
 static constexpr int64_t keepLockBelow = 20'000;
 
 static PyTypeObject *tableType = nullptr;
@@ -25,7 +25,7 @@ BoundCall::~BoundCall() {
     tessera_rt_frame_release(frame);
 }
 
-/// A program calls one function with the same shapes again and again.
+/// Programs often call one function with the same shapes.
 static bool bindAgain(TableObject *table, const Arguments &arguments, BoundCall &call) {
   if (!table->kept)
     return false;
@@ -157,7 +157,7 @@ static bool read(Arguments &arguments, PyObject *specifications) {
   return true;
 }
 
-/// run(specifications, missing, allocate, stream) -> results, or None when no specialisation fits;
+/// run(specifications, missing, allocate, stream) -> results, or None if no specialisation fits;
 /// the stream is a GPU's native handle
 static PyObject *run(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<TableObject *>(object);
@@ -201,7 +201,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
   return Py_BuildValue("(OO)", results.get(), call.found->tuple ? Py_True : Py_False);
 }
 
-/// last_error(): why the runtime refused the last call of this thread
+/// last_error(): why the runtime rejected the last call of this thread
 static PyObject *lastError(PyObject *, PyObject *) {
   return PyUnicode_FromString(tessera_rt_last_error());
 }
@@ -250,6 +250,21 @@ static PyObject *load(PyObject *, PyObject *args) {
   return wrapModule(tessera_rt_load(bytes, static_cast<size_t>(length), &module), module);
 }
 
+/// load_file(path) -> module
+static PyObject *loadFile(PyObject *, PyObject *args) {
+  PyObject *path;
+  if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+    return nullptr;
+  Ref owned(path);
+  tessera_rt_module *module = nullptr;
+  return wrapModule(tessera_rt_load_file(PyBytes_AsString(path), &module), module);
+}
+
+/// Text of a bundle, which is untrusted.
+static PyObject *decoded(std::string_view text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+
 /// functions(module) -> names, one per specialisation, and the manifest
 static PyObject *functions(PyObject *, PyObject *capsule) {
   auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule));
@@ -257,14 +272,14 @@ static PyObject *functions(PyObject *, PyObject *capsule) {
     return nullptr;
   Ref names(PyList_New(0));
   for (size_t i = 0; names && i < tessera_rt_function_count(module); ++i) {
-    Ref name(PyUnicode_FromString(tessera_rt_function_name(tessera_rt_function_at(module, i))));
+    Ref name(decoded(tessera_rt_function_name(tessera_rt_function_at(module, i))));
     if (!name || PyList_Append(names.get(), name.get()) != 0)
       return nullptr;
   }
   size_t length = 0;
-  const char *manifest = tessera_rt_module_manifest(module, &length);
-  return names ? Py_BuildValue("(Os#)", names.get(), manifest, static_cast<Py_ssize_t>(length))
-               : nullptr;
+  const char *text = tessera_rt_module_manifest(module, &length);
+  Ref manifest(decoded({text, length}));
+  return names && manifest ? Py_BuildValue("(OO)", names.get(), manifest.get()) : nullptr;
 }
 
 static PyMethodDef tableMethods[] = {
@@ -280,6 +295,7 @@ static PyMethodDef functionsOfModule[] = {
     {"describe", describe, METH_VARARGS, "describe(specifications, missing): key and classes"},
     {"last_error", lastError, METH_NOARGS, "why the runtime refused the last call"},
     {"load", load, METH_VARARGS, "load(bytes): a bundle, loaded"},
+    {"load_file", loadFile, METH_VARARGS, "load_file(path): a bundle of a file, loaded"},
     {"functions", functions, METH_O, "functions(module): names and manifest of a bundle"},
     {nullptr, nullptr, 0, nullptr}};
 

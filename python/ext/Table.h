@@ -1,4 +1,4 @@
-//===- Table.h - The specialisations of a function by class ---------------===//
+//===- Table.h - The specialisations of a function by shape class ---------===//
 
 #ifndef TESSERA_PYTHON_TABLE_H
 #define TESSERA_PYTHON_TABLE_H
@@ -12,7 +12,7 @@ namespace tessera::python {
 
 /// One loaded specialisation.
 struct Specialisation {
-  std::string key; // of its class; not looked at where `anyClass`
+  std::string key; // its key; ignored if `anyClass`
   bool anyClass = false;
   bool tuple = false; // whether the function returns a tuple
   int32_t device = TESSERA_RT_DEVICE_CPU;
@@ -24,14 +24,14 @@ struct Specialisation {
 struct TableObject {
   PyObject_HEAD std::vector<std::unique_ptr<Specialisation>> *entries;
   Py_ssize_t last; // index of the specialisation that ran last, or -1
-  // The frame of the last quick call, for one that is like it; null while a call uses it.
+  // The frame of the last fast call, to be bound again; null while a call uses it.
   tessera_rt_frame *kept;
   Specialisation *keptFor;
 };
 
 inline constexpr int maxResults = 64;
 
-/// A call that was bound. Where it was a quick one, its frame is kept for the next.
+/// A bound call. If it was a fast one, its frame is kept for the next.
 struct BoundCall {
   TableObject *table = nullptr; // kept alive by the caller
   tessera_rt_frame *frame = nullptr;
@@ -43,14 +43,13 @@ struct BoundCall {
   ~BoundCall();
 };
 
-/// Binds a call to the first specialisation that accepts it: OK with `call` filled in, MISMATCH
-/// when there is none, else the error of the one that refused. `isQuick`: the arguments were read
-/// here, so that two calls with the same values of the runtime are of one class.
+/// Binds a call to the first specialisation that accepts it: OK with `call` filled in, MISMATCH if
+/// there is none, otherwise the error of the one that rejected it. `isQuick`: the arguments were
+/// read here, so that two calls with the same runtime values have one class.
 tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
                        BoundCall &call);
 
-/// Runs a bound call, on the CPU without the interpreter's lock when there is enough to do, on a
-/// GPU always without it.
+/// Runs a bound call: on a GPU without the GIL, on the CPU without it if there is enough work.
 tessera_rt_status execute(const BoundCall &call, void *const *results, void *stream);
 
 /// Whether `object` is a Table.

@@ -11,13 +11,14 @@ y = softmax_rows(numpy_array)
 
 from __future__ import annotations
 
+import builtins as _builtins
 import math as _math
 import os as _os
 
 try:
     from . import _tessera
 except ImportError as error:
-    # Python itself refuses where the sub-interpreter has a lock of its own, in other words.
+    # Python itself also rejects a sub-interpreter with its own GIL, with another message.
     if "subinterpreters" not in str(error):
         raise
     raise ImportError(
@@ -35,9 +36,7 @@ from .errors import (
     TesseraError,
 )
 
-_tessera.set_errors(
-    TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError
-)
+_tessera.set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError)
 
 from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS
@@ -65,12 +64,12 @@ def load(path: str | _os.PathLike[str]) -> object:
 
 
 def set_num_threads(count: int) -> None:
-    """How many threads one launch may use; 0 goes back to TESSERA_NUM_THREADS or all cores."""
+    """Sets how many threads one launch may use; 0 restores TESSERA_NUM_THREADS or all cores."""
     _tessera.set_num_threads(count)
 
 
 def get_num_threads() -> int:
-    """How many threads one launch may use, the caller among them."""
+    """How many threads one launch may use, including the caller."""
     return _tessera.get_num_threads()
 
 
@@ -85,7 +84,7 @@ def metrics_text() -> str:
 
 
 def devices() -> list:
-    """What this machine has, as the compiler sees it."""
+    """The devices of this machine."""
     import json
 
     from . import compiler
@@ -94,7 +93,8 @@ def devices() -> list:
     return json.loads(_tessera.devices())["devices"]
 
 
-__all__ = [
+#: What the package offers: the names above, operations and element types; its modules are its own.
+_PUBLIC = {
     "ArgumentError",
     "CompileError",
     "Compiled",
@@ -111,6 +111,7 @@ __all__ = [
     "TesseraError",
     "accum",
     "devices",
+    "e",
     "function",
     "get_num_threads",
     "inf",
@@ -119,8 +120,17 @@ __all__ = [
     "metrics_text",
     "nan",
     "numerics",
+    "pi",
     "read",
     "reduce_sum",
     "set_num_threads",
     "write",
-]
+    *_OPERATIONS,
+    *_TYPES,
+}
+# `from tessera import *` does not replace Python's own names (sum, max, print, bool, …).
+__all__ = sorted(name for name in _PUBLIC if not hasattr(_builtins, name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*_PUBLIC, "__version__"})

@@ -1,4 +1,4 @@
-"""`python -m tessera …` is the command `tessera …`, which is a program of its own."""
+"""`python -m tessera …` runs the command `tessera …`, which is a separate program."""
 
 import os
 import shutil

@@ -1,8 +1,8 @@
-"""Arrays of other libraries: taking them apart for the runtime, and making results.
+"""Arrays of other libraries: reading them for the runtime, and allocating results.
 
-A tensor is handed to the runtime as (address, element type, sizes, strides in elements), and its
-device where that is a GPU; a library makes results on the device it stands for. NumPy's and
-PyTorch's arrays and Python numbers usually never come here: the extension reads them itself.
+A tensor is passed to the runtime as (address, element type, sizes, strides in elements), and its
+device if that is a GPU; a library object allocates results on its device. NumPy's and PyTorch's
+arrays and Python numbers usually bypass this module: the extension reads them itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .errors import ArgumentError, DeviceError, OutOfMemoryError, TesseraError
 from .exchange import ExchangeLibrary, has_exchange
 from .types import BY_NAME, DTYPES, EXTENSION_NAMES, DType
 
-_CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory that CUDA or ROCm has pinned
+_CPU_DEVICES = (1, 3, 11)  # DLPack: CPU, and host memory pinned by CUDA or ROCm
 _LINE = 64  # bytes of a cache line
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda (managed)"}
 
@@ -33,7 +33,7 @@ def device_text(device: int) -> str:
 
 
 def _empty_at_line(numpy: Any, shape: tuple, dtype: Any) -> Any:
-    """An empty NumPy array; a large one begins at a cache line, as the extension's do."""
+    """An empty NumPy array; a large one starts at a cache line, as in the extension."""
     size = math.prod(shape) * dtype.itemsize
     if size < 1 << 16:
         return numpy.empty(shape, dtype)
@@ -60,7 +60,7 @@ def _unsupported_type(name: str, found: Any) -> ArgumentError:
     return ArgumentError(f"argument '{name}': expected an element type of {known}, found {found}")
 
 
-_NUMPY_DTYPES: dict[Any, DType | None] = {}  # numpy makes the name of a type anew each time
+_NUMPY_DTYPES: dict[Any, DType | None] = {}  # numpy creates the name of a type on each access
 
 
 def _numpy_dtype(dtype: Any) -> DType | None:
@@ -135,7 +135,7 @@ class TorchLibrary:
         return torch.cuda.current_stream(self.ordinal).cuda_stream
 
     def on_stream(self, handle: int) -> Any:
-        """What is allocated and copied inside belongs to this stream."""
+        """Allocations and copies inside use this stream."""
         import torch
 
         if not handle:
@@ -184,7 +184,7 @@ class TorchLibrary:
 
 
 class CudaArrayLibrary:
-    """Any library whose arrays tell their place on a GPU by `__cuda_array_interface__`."""
+    """Any library whose arrays have `__cuda_array_interface__`."""
 
     def __init__(self, value: Any):
         self.namespace = sys.modules.get(root_module(value))
@@ -206,7 +206,7 @@ class CudaArrayLibrary:
             return int(get().ptr) if get else self.stream
 
     def on_stream(self, handle: int) -> Any:
-        """What is allocated and copied inside belongs to this stream."""
+        """Allocations and copies inside use this stream."""
         external = getattr(self.cuda, "ExternalStream", None)
         return external(handle) if external else contextlib.nullcontext()
 
@@ -258,7 +258,7 @@ class CudaArrayLibrary:
 
 
 class DLPackLibrary(NumPyLibrary):
-    """Any other library: its arrays are read as NumPy's views, and its own from_dlpack takes the
+    """Any other library: its arrays are read as NumPy views, and its own from_dlpack takes the
     results, whose memory is ours."""
 
     def __init__(self, from_dlpack: Callable[[Any], Any]):
@@ -342,7 +342,7 @@ def adapt(name: str, value: Any) -> tuple[tuple, Any, Any]:
 
 
 def byte_range(specification: tuple) -> tuple[int, int]:
-    """First and one past the last byte that a tensor touches; equal when it is empty."""
+    """First and one past the last byte that a tensor touches; equal if it is empty."""
     address, code, sizes, strides, *_ = specification
     if 0 in sizes:
         return address, address
@@ -361,7 +361,7 @@ def overlap(a: tuple, b: tuple) -> str:
 
 
 def is_dense(specification: tuple) -> bool:
-    """Row-major without gaps, which is how kernels write results."""
+    """Row-major without gaps, the layout of kernel results."""
     _, _, sizes, strides, *_ = specification
     expected = 1
     for size, stride in zip(reversed(sizes), reversed(strides)):

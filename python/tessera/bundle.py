@@ -1,4 +1,4 @@
-"""`tessera.load`: functions that were compiled ahead, from a bundle file."""
+"""`tessera.load`: functions that were compiled ahead of time, from a bundle file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ARGUMENTS = 64  # of a call
 
 
 class BundleFunction(_tessera.Function):
-    """One function of a bundle; a call takes the first specialisation that accepts it."""
+    """One function of a bundle; a call uses the first specialisation that accepts it."""
 
     def __init__(self, name: str, module: Any, is_tuple: bool, written: list[int]):
         self.__name__ = name
@@ -26,7 +26,7 @@ class BundleFunction(_tessera.Function):
         self._is_tuple = is_tuple
         self._written = written  # positions of arguments
         self._table = _tessera.Table()
-        self._devices: set[int] = set()  # that its specialisations are loaded for
+        self._devices: set[int] = set()  # devices that its specialisations are loaded for
 
     def _load(self, device: int) -> None:
         """Adds the specialisations for a device, at the first call there."""
@@ -36,8 +36,8 @@ class BundleFunction(_tessera.Function):
         except KeyError:
             pass
         self._devices.add(device)
-        # From now on the extension tries them itself, with whatever it is given, unless arguments
-        # are to be written.
+        # From now on the extension tries them itself with any arguments, unless the function writes
+        # arguments.
         self._configure("a" * _MOST_ARGUMENTS, _MOST_ARGUMENTS + 1 if self._written else 1)
         self._activate(self._table, [])
 
@@ -77,22 +77,44 @@ class BundleFunction(_tessera.Function):
         return f"<function {self.__name__} of a tessera bundle>"
 
 
+def _read_manifest(text: str) -> dict[str, Any]:
+    """The bundle's description of its functions; it is untrusted."""
+    try:
+        manifest = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        raise TesseraError("invalid bundle: its manifest is no JSON") from None
+    if not isinstance(manifest, dict):
+        raise TesseraError("invalid bundle: its manifest is no JSON object")
+    for name in ("functions", "tuples", "writes"):
+        value = manifest.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise TesseraError(
+                f"invalid bundle: expected a list of names as '{name}' of its manifest"
+            )
+    return manifest
+
+
+def _read_written(manifest: dict[str, Any]) -> dict[str, list[int]]:
+    """By function, the positions of arguments that it writes."""
+    written: dict[str, list[int]] = {}
+    for one in manifest.get("writes", []):
+        function, _, position = one.rpartition(":")
+        if not position.isascii() or not position.isdigit() or len(position) > 4:
+            raise TesseraError(
+                f"invalid bundle: expected FUNCTION:POSITION in its manifest, found {one[:80]!r}"
+            )
+        written.setdefault(function, []).append(int(position))
+    return written
+
+
 class Bundle:
     """A loaded bundle: its functions are its attributes."""
 
-    def __init__(self, data: bytes):
-        module = _tessera.load(data)
-        names, manifest = _tessera.functions(module)
-        try:
-            self.manifest = json.loads(manifest or "{}")
-        except ValueError:
-            self.manifest = {}
-        tuples = self.manifest.get("tuples", []) if isinstance(self.manifest, dict) else []
-        listed = self.manifest.get("functions", []) if isinstance(self.manifest, dict) else []
-        written: dict[str, list[int]] = {}
-        for one in self.manifest.get("writes", []) if isinstance(self.manifest, dict) else []:
-            function, _, position = one.rpartition(":")
-            written.setdefault(function, []).append(int(position))
+    def __init__(self, module: Any):
+        names, text = _tessera.functions(module)
+        self.manifest = _read_manifest(text)
+        tuples, listed = self.manifest.get("tuples", []), self.manifest.get("functions", [])
+        written = _read_written(self.manifest)
         self._functions = {
             name: BundleFunction(name, module, name in tuples, written.get(name, []))
             for name in dict.fromkeys([*names, *listed])
@@ -112,12 +134,8 @@ class Bundle:
 
 def load(path: str | os.PathLike[str]) -> Bundle:
     """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote."""
+    module = _tessera.load_file(path)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise TesseraError(f"{os.fspath(path)}: {error.strerror}") from error
-    try:
-        return Bundle(data)
+        return Bundle(module)
     except TesseraError as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from None

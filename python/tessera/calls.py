@@ -1,4 +1,4 @@
-"""One call through the Python half: its arguments, where its results go, its stream."""
+"""One call through the Python code: its arguments, its results, its stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Call:
         return device_text(self.device)
 
     def run(self, table: Any) -> tuple | None:
-        """What the call returns, in a tuple of one; None where no specialisation takes it."""
+        """The call's return value, in a tuple of one; None if no specialisation accepts it."""
         with (
             self.library.on_stream(self.stream)
             if self.is_other_stream

@@ -1,8 +1,8 @@
-"""What a function captures: source text, constants, other functions.
+"""The captures of a function: source text, constants, other functions.
 
 The compiler asks for the names that it cannot resolve, and gets the answers as data (JSON, see
-tessera-c/tessera.h). Each question is remembered: together they are part of the cache key, and
-each leaves a watch (holder, name, object), by which the extension sees at every call that nothing
+tessera-c/tessera.h). Each question is recorded: together they are part of the cache key, and each
+adds a watch (holder, name, object), by which the extension checks at every call that nothing
 changed.
 """
 
@@ -24,7 +24,7 @@ from .types import BY_NAME, DType, Region, Tensor
 
 
 class Source(NamedTuple):
-    """The text of a function without its outer indentation, and where it stands."""
+    """The text of a function without its outer indentation, and its location."""
 
     text: str
     file: str
@@ -58,7 +58,7 @@ def source_of(function: types.FunctionType) -> Source:
 
 
 class Unbound(Exception):
-    """A name that stands for nothing; `names` are those that could have been meant."""
+    """An unbound name; `names` are those that could have been meant."""
 
     def __init__(self, names: list[str]):
         super().__init__()
@@ -72,7 +72,7 @@ def _number(value: Any) -> Any:
 
 
 def constant(value: Any) -> dict | None:
-    """The answer for a value that can be a constant of a specialisation, else None."""
+    """The answer for a value that can be a constant of a specialisation, otherwise None."""
     value = _number(value)
     if value is None:
         return {"kind": "none"}
@@ -81,7 +81,7 @@ def constant(value: Any) -> dict | None:
     if isinstance(value, int):
         return {"kind": "int", "value": int(value)}
     if isinstance(value, float):
-        # repr gives inf and nan, which JSON has no numbers for.
+        # repr gives inf and nan, which JSON cannot express as numbers.
         finite = value - value == 0
         return {"kind": "float", "value": float(value) if finite else repr(float(value))}
     if isinstance(value, str):
@@ -108,19 +108,23 @@ def _foreign_dtype(value: Any) -> DType | None:
     return None
 
 
+def _without_places(answers: dict[tuple[str, str], dict]) -> list:
+    """Answers without the parts that the code does not depend on."""
+    places = ("file", "line", "column", "names")
+    return [
+        [*question, {key: value for key, value in answer.items() if key not in places}]
+        for question, answer in answers.items()
+    ]
+
+
 class Resolver:
-    """Answers the compiler's questions about one function, and remembers them."""
+    """Answers questions about the captures of one function, and records them."""
 
     def __init__(self, root: types.FunctionType, objects: dict[str, Any]):
         self.scopes = {"": root}
-        self.objects = objects  # parameters that stand for objects, such as self
+        self.objects = objects  # parameters that hold objects, such as self
         self.answers: dict[tuple[str, str], dict] = {}
         self.watches: list[tuple[Any, str, Any]] = []
-
-    def __call__(self, scope: str, name: str) -> str:
-        import json
-
-        return json.dumps(self.resolve(scope, name))
 
     def resolve(self, scope: str, name: str) -> dict:
         question = (scope, name)
@@ -135,18 +139,8 @@ class Resolver:
         return list(self.answers)
 
     def material(self) -> list:
-        """What the cache key and the choice of a table depend on: answers without places."""
-        return [
-            [
-                *question,
-                {
-                    key: value
-                    for key, value in answer.items()
-                    if key not in ("file", "line", "column", "names")
-                },
-            ]
-            for question, answer in self.answers.items()
-        ]
+        """The answers that the choice of a table depends on."""
+        return _without_places(self.answers)
 
     def _look_up(self, scope: str, path: str) -> Any:
         function = self.scopes.get(scope)
@@ -178,11 +172,11 @@ class Resolver:
         variables = function.__globals__
         if root in variables:
             value = variables[root]
-            # Modules, operations and types are taken to keep their names.
+            # Modules, operations and types are assumed to keep their names.
             if not isinstance(value, (types.ModuleType, Operation, DType)):
                 self.watches.append((variables, root, value))
             return value
-        # Python's own functions (range, len, …) are the compiler's to know.
+        # The compiler knows Python's own functions (range, len, …).
         raise Unbound(sorted({*free, *(name for name in variables if not name.startswith("_"))}))
 
     def _answer(self, value: Any, scope: str, name: str) -> dict:
@@ -224,3 +218,37 @@ class Resolver:
             "line": source.line,
             "column": source.column,
         }
+
+
+class Questions:
+    """The questions of one compilation, in its order.
+
+    Functions are named by the path to them, independently of earlier questions, so that the same
+    request asks the same questions in every process.
+    """
+
+    def __init__(self, resolver: Resolver):
+        self.resolver = resolver
+        self.answers: dict[tuple[str, str], dict] = {}
+        self._scopes = {"": ""}  # the resolver's, by our own
+
+    def __call__(self, scope: str, name: str) -> str:
+        import json
+
+        return json.dumps(self.resolve(scope, name))
+
+    def resolve(self, scope: str, name: str) -> dict:
+        question = (scope, name)
+        if question not in self.answers:
+            answer = self.resolver.resolve(self._scopes.get(scope, f"?{scope}"), name)
+            if answer["kind"] == "function":
+                known = [own for own, other in self._scopes.items() if other == answer["id"]]
+                identity = known[0] if known else f"{scope}/{name}"
+                self._scopes[identity] = answer["id"]
+                answer = {**answer, "id": identity}
+            self.answers[question] = answer
+        return self.answers[question]
+
+    def material(self) -> list:
+        """The answers that the cache key depends on."""
+        return _without_places(self.answers)

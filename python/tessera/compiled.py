@@ -1,4 +1,4 @@
-"""What `f.compile` returns: one specialisation, for one target."""
+"""The result of `f.compile`: one specialisation, for one target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stage_text(unit: Unit, stage: str) -> str:
 
 
 class Compiled(_tessera.Function):
-    """Call it with arrays of the class that was compiled; its code may be for another machine."""
+    """Callable with arrays of the compiled shape class; its code may be for another machine."""
 
     def __init__(self, parameters: Parameters, instance: Any, unit: Unit, artifact: Artifact):
         self.__name__ = unit.name
@@ -71,9 +71,7 @@ class Compiled(_tessera.Function):
     def _load(self, device: int) -> None:
         meta = self._artifact.meta
         try:
-            self._table.add(
-                self._artifact.module, self._unit.name, 0, None, meta["tuple"], device
-            )
+            self._table.add(self._artifact.module, self._unit.name, 0, None, meta["tuple"], device)
         except KeyError:
             raise DeviceError(
                 f"function '{self._unit.name}' was compiled for target '{self._unit.target}', "

@@ -1,9 +1,13 @@
-"""Compiling one specialisation, through the cache on disk.
+"""Compiles one specialisation, through the disk cache.
 
-The key of an entry is made of everything that its code depends on, and is known without the
-compiler: a warm process never loads it. Which names a function captures, and which sizes its
-program needs to know, is only seen while compiling; a small index entry beside the code keeps both,
-under a key that leaves them out.
+The key of an entry contains everything that its code depends on, and is known without the compiler:
+a warm process never loads it. It contains no paths and no times: the same compiler, tools and
+request give the same key on every machine. The captured names, the sizes that the program needs and
+the tools that were searched for are known only after a compilation. An index entry, under a key
+without these, has a line for each set of answers that compilations gave.
+
+Cache contents may be corrupt or untrusted: they are a miss, or a TesseraError, and no other
+exception.
 """
 
 from __future__ import annotations
@@ -12,20 +16,26 @@ import functools
 import json
 import os
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from . import _tessera
-from .capture import Resolver, Source
+from . import _tessera, tools
+from .capture import Questions, Resolver, Source
 from .errors import TesseraError, compile_error
-from .tools import ptxas_identity
 
-_FORMAT = 2
+_FORMAT = 4
 _STATUS_OK = 0
-_FIGURES = ("flops", "bytes", "programs", "predicted_us", "bound")  # of a kernel, which depend on the sizes at hand
+_FIGURES = (
+    "flops",
+    "bytes",
+    "programs",
+    "predicted_us",
+    "bound",
+)  # fields of a kernel that depend on the concrete sizes
 
 
 def library_path() -> str:
-    """libtessera: $TESSERA_COMPILER, else beside this package."""
+    """libtessera: $TESSERA_COMPILER, otherwise beside this package."""
     return os.environ.get("TESSERA_COMPILER") or os.path.join(
         os.path.dirname(__file__), "libtessera.so"
     )
@@ -40,7 +50,7 @@ def load() -> None:
 
 
 class Unit:
-    """One specialisation to be compiled."""
+    """One specialisation to compile."""
 
     def __init__(
         self,
@@ -73,7 +83,7 @@ class Unit:
         )
 
     def with_description(self, description: list[tuple]) -> Unit:
-        """The same for other classes of arguments."""
+        """The same for other shape classes of arguments."""
         made = self.for_target(self.target)
         made.description = description
         return made
@@ -89,21 +99,23 @@ class Unit:
             "arguments": self.description,
             "target": self.target,
             "options": self.options,
-            "resolve": self.resolver,
+            "resolve": Questions(self.resolver),
             "stages": stages or [],
             "no_code": no_code,
         }
 
     def compile(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
-        """The compiler's result; CompileError when it has errors."""
+        """The compiler's result, with the questions that it asked; CompileError if it has
+        errors."""
         load()
-        result = _tessera.compile(self.request(stages, no_code))
+        request = self.request(stages, no_code)
+        result = {"questions": request["resolve"], **_tessera.compile(request)}
         if result["status"] != _STATUS_OK:
             raise compile_error(result["text"], result["diagnostics"], self.name)
         return result
 
     def classes(self) -> list:
-        """The description without what the code does not depend on."""
+        """The description without the parts that the code does not depend on."""
         reduced: list = []
         for kind, *rest in self.description:
             if kind == 0:
@@ -117,7 +129,7 @@ class Unit:
         return reduced
 
     def sizes(self) -> list[list[int]]:
-        """The sizes at hand, of each tensor."""
+        """The concrete sizes of each tensor."""
         return [[dim[0] for dim in one[-1]] for one in self.description if one[0] == 0]
 
     def value(self, argument: int, dim: int) -> Any:
@@ -131,7 +143,7 @@ class Unit:
 
 
 class Artifact:
-    """A compiled specialisation: the bundle, and what is known about it."""
+    """A compiled specialisation: the bundle, and its report."""
 
     def __init__(self, bundle: bytes, meta: dict, cached: bool, seconds: float):
         self.bundle = bundle
@@ -141,16 +153,22 @@ class Artifact:
 
     @functools.cached_property
     def module(self) -> Any:
-        """The loaded bundle; DeviceError where it is for another machine."""
+        """The loaded bundle; DeviceError if it is for another machine."""
         return _tessera.load(self.bundle)
 
     def report(self, unit: Unit) -> dict[str, Any]:
-        """What the compiler says of the code, at the unit's sizes: the code may have been compiled at others of its class."""
-        told = json.loads(self.meta["report"] or "{}")
+        """The compiler's report on the code, at the unit's sizes: the code may have been compiled
+        at others of its class."""
+        told = _parsed(self.meta["report"] or "{}")
+        kernels = told.get("kernels", []) if isinstance(told, dict) else None
+        if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
+            raise TesseraError(
+                f"function '{unit.name}': the report in the cache is malformed; `tessera cache --clear` removes it"
+            )
         if self.meta["sizes"] != unit.sizes():
             at_hand = json.loads(unit.compile(["sched"], no_code=True)["report"])
             told["class"] = at_hand["class"]
-            for kernel, figures in zip(told.get("kernels", ()), at_hand.get("kernels", ())):
+            for kernel, figures in zip(kernels, at_hand.get("kernels", ())):
                 kernel.update({name: figures[name] for name in _FIGURES})
         return told
 
@@ -159,24 +177,71 @@ def _text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-def _measured(target: str, name: str) -> str:
-    """A table of measurements that code for a GPU is made with: "tuning", "roads"; see docs/gpu.md."""
-    folder = _tessera.cache_folder()
-    if not folder or not target.startswith("sm_"):
-        return ""
-    path = os.path.join(folder, f"{name}-{target.partition(':')[0]}.txt")
+def _parsed(data: bytes | str) -> Any:
+    """Untrusted JSON; None if it is malformed."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _are_pairs(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 and all(type(item) is kind for item in one)
+        for one in value
+    )
+
+
+def _measured(target: str, name: str) -> str:
+    """The hash of a measurement table that affects code for a GPU, "tuning" or "backends":
+    docs/gpu.md."""
+    if not target.startswith("sm_"):
         return ""
+    chip = target.partition(":")[0].rstrip("af")  # sm_90a reads the tables of sm_90
+    table = _tessera.cache_get_table(f"{name}-{chip}.txt")
+    return (
+        _tessera.cache_key(table.decode("utf-8", "backslashreplace")) if table is not None else ""
+    )
 
 
-def _assembler(unit: Unit) -> list:
-    """What PTX is assembled by, where some code may be made by way of it: a cubin, or the PTX itself, depends on it."""
-    chip, _, needs = unit.target.partition(":")
-    by_tiles = "tileir" in (dict(unit.options).get("via"), *needs.split(","))
-    return ptxas_identity(library_path()) if chip.startswith("sm_") and not by_tiles else []
+class Needs(NamedTuple):
+    """The dependencies of code besides its request."""
+
+    names: list[tuple[str, str]]  # names that the compiler asked for, in its order: scope and name
+    guarded: list[
+        tuple[int, int]
+    ]  # sizes and numbers that it needed to know: argument and dimension
+    tools: list[str]
+
+    @classmethod
+    def of(cls, result: dict) -> Needs:
+        """After a compilation."""
+        report = json.loads(result["report"] or "{}")
+        return cls(
+            list(result["questions"].answers),
+            sorted(set(result["guarded"])),
+            tools.consulted(report),
+        )
+
+    @classmethod
+    def parse(cls, line: bytes) -> Needs | None:
+        found = _parsed(line)
+        if not isinstance(found, list) or len(found) != 3:
+            return None
+        names, guarded, used = found
+        are_words = isinstance(used, list) and all(isinstance(one, str) for one in used)
+        if not _are_pairs(names, str) or not _are_pairs(guarded, int) or not are_words:
+            return None
+        return cls(
+            [(scope, name) for scope, name in names],
+            [(argument, dim) for argument, dim in guarded],
+            used,
+        )
+
+
+def _cores(target: str) -> int:
+    """The cores that the schedule of a CPU's kernels is for: those of this machine, used or not."""
+    return 0 if target.startswith("sm_") else os.sysconf("SC_NPROCESSORS_CONF")
 
 
 class Keys:
@@ -184,40 +249,44 @@ class Keys:
 
     def __init__(self, unit: Unit):
         self.unit = unit
+        self.library = library_path()
         target = _tessera.host_target() if unit.target == "cpu" else unit.target
-        self.base = [
+        self.base = _text([
             _FORMAT,
             _tessera.version,
-            _tessera.build_id(library_path()),
+            tools.library_identity(self.library),
             target,
+            _cores(target),
             _measured(target, "tuning"),
-            _measured(target, "roads"),
-            _assembler(unit),
+            _measured(target, "backends"),
             sorted(unit.options),
             unit.name,
             unit.source.text,
             unit.names,
             unit.classes(),
-        ]
+        ])  # fmt: skip
 
     def index(self) -> str:
-        return _tessera.cache_key(_text(["index", *self.base]))
+        return f'["index",{self.base}]'
 
-    def entry(self, guarded: list) -> str:
-        values = [[*guard, self.unit.value(*guard)] for guard in guarded]
-        return _tessera.cache_key(
-            _text(["entry", *self.base, self.unit.resolver.material(), values])
-        )
+    def entry(self, needs: Needs) -> str:
+        questions = Questions(self.unit.resolver)
+        for scope, name in needs.names:
+            questions.resolve(scope, name)
+        values = [[*guard, self.unit.value(*guard)] for guard in needs.guarded]
+        used = [[tool, tools.identity(tool, self.library)] for tool in needs.tools]
+        return f'["entry",{self.base},{_text([questions.material(), values, used])}]'
 
+    def known(self) -> Iterator[str]:
+        """Keys of possible entries, the latest first."""
+        for line in reversed((_tessera.cache_get(self.index()) or b"").splitlines()):
+            if (needs := Needs.parse(line)) is not None:
+                yield self.entry(needs)
 
-def _read_index(key: str) -> dict:
-    data = _tessera.cache_get(key)
-    if data:
-        try:
-            return json.loads(data)
-        except ValueError:
-            pass
-    return {"names": [], "guarded": []}
+    def put(self, artifact: Artifact, needs: Needs) -> None:
+        entry = _text(artifact.meta).encode() + b"\n" + artifact.bundle
+        if _tessera.cache_put(self.entry(needs), entry):
+            _tessera.cache_add_line(self.index(), _text(list(needs)))
 
 
 def _read_entry(key: str) -> tuple[bytes, dict] | None:
@@ -225,48 +294,58 @@ def _read_entry(key: str) -> tuple[bytes, dict] | None:
     if data is None:
         return None
     head, _, bundle = data.partition(b"\n")
-    try:
-        return bundle, json.loads(head)
-    except ValueError:
-        return None
+    meta = _parsed(head)
+    is_whole = (
+        isinstance(meta, dict)
+        and isinstance(meta.get("tuple"), bool)
+        and isinstance(meta.get("report"), str)
+        and _are_pairs(meta.get("guarded"), int)
+        and isinstance(meta.get("sizes"), list)
+    )
+    return (bundle, meta) if is_whole else None
+
+
+def _find(unit: Unit, keys: Keys, start: float) -> Artifact | None:
+    """The cached code of a unit."""
+    for key in keys.known():
+        if (found := _read_entry(key)) is None:
+            continue
+        artifact = Artifact(*found, cached=True, seconds=time.perf_counter() - start)
+        try:
+            if unit.target == "cpu":
+                artifact.module  # noqa: B018 (an entry that does not load is a miss)
+            return artifact
+        except TesseraError as error:
+            _tessera.log(1, f"cache: an entry could not be used: {error}")
+    return None
 
 
 def specialise(unit: Unit, fresh: bool = False) -> Artifact:
     """The code of a unit, from the cache (unless it must be fresh) or from the compiler.
 
-    The compiler alone writes the stages that TESSERA_DUMP asks for: then nothing comes from the cache.
+    Only the compiler writes the stages of TESSERA_DUMP: then the cache is not used.
     """
     start = time.perf_counter()
     if ("profiling", "true") in unit.options:
         _tessera.set_profiling(True)
     fresh = fresh or bool(os.environ.get("TESSERA_DUMP"))
-    keys = Keys(unit)
-    index_key = keys.index()
-    index = _read_index(index_key)
-    for scope, name in index["names"]:
-        unit.resolver.resolve(scope, name)
-    if not fresh and (found := _read_entry(keys.entry(index["guarded"]))):
-        artifact = Artifact(*found, cached=True, seconds=time.perf_counter() - start)
-        try:
-            if unit.target == "cpu":
-                artifact.module  # noqa: B018 (an entry that does not load is a miss)
-            _tessera.log(1, f"'{unit.name}' for {unit.target} comes from the cache")
-            return artifact
-        except TesseraError as error:
-            _tessera.log(1, f"cache: an entry could not be used: {error}")
+    # Without a cache no key is needed.
+    keys = Keys(unit) if _tessera.cache_folder() or _tessera.cache_shared_folder() else None
+    if keys is not None and not fresh and (artifact := _find(unit, keys, start)):
+        _tessera.log(1, f"'{unit.name}' for {unit.target} comes from the cache")
+        return artifact
 
     result = unit.compile()
-    meta = {"tuple": result["tuple"], "report": result["report"], "guarded": result["guarded"], "sizes": unit.sizes()}
-    guarded = index["guarded"] + [
-        list(one) for one in result["guarded"] if list(one) not in index["guarded"]
-    ]
+    guarded = sorted({tuple(one) for one in result["guarded"]})
+    meta = {
+        "tuple": result["tuple"],
+        "report": result["report"],
+        "guarded": guarded,
+        "sizes": unit.sizes(),
+    }
     seconds = time.perf_counter() - start
     artifact = Artifact(result["bundle"], meta, cached=False, seconds=seconds)
-    entry = _text(meta).encode() + b"\n" + result["bundle"]
-    if _tessera.cache_put(keys.entry(guarded), entry):
-        names = [list(question) for question in unit.resolver.names()]
-        updated = {"names": names, "guarded": guarded}
-        if updated != index:
-            _tessera.cache_put(index_key, _text(updated).encode())
+    if keys is not None:
+        keys.put(artifact, Needs.of(result))
     _tessera.log(1, f"compiled '{unit.name}' for {unit.target} in {seconds * 1e3:.0f} ms")
     return artifact

@@ -1,8 +1,8 @@
 """The exceptions that Tessera raises. Messages are lower case and have no full stop.
 
 A traceback shows the user's lines and none of ours: an error in a program ends in the line of the
-function that is wrong, with the calls of helpers that lead there, as if Python had run it; an error
-in an argument ends in the call.
+function that has the error, with the calls of helpers that lead there, as if Python had run it; an
+error in an argument ends in the call.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ _R = TypeVar("_R")
 
 
 class TesseraError(Exception):
-    """The root of all errors of Tessera."""
+    """The base class of all Tessera errors."""
 
     #: The traceback was made for readers; the extension takes our own last frame off it.
     _placed = False
 
 
 class FixIt(NamedTuple):
-    """What a diagnostic suggests: a text in place of these characters, which may be none."""
+    """A suggestion of a diagnostic: a text that replaces a range of characters, which may be
+    empty."""
 
     file: str
     line: int
@@ -37,7 +38,7 @@ class FixIt(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """One message of the compiler about a place in the source; lines and columns count from 1."""
+    """One message of the compiler at a source location; lines and columns count from 1."""
 
     severity: str
     file: str
@@ -51,7 +52,7 @@ class Diagnostic(NamedTuple):
 
 
 class CompileError(TesseraError):
-    """The program is wrong, or its target cannot run it; the text renders `diagnostics`."""
+    """The program has errors, or its target cannot run it; the text renders `diagnostics`."""
 
     def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...] = (), function: str = ""):
         super().__init__(text)
@@ -60,15 +61,15 @@ class CompileError(TesseraError):
 
 
 class ArgumentError(TesseraError, ValueError, TypeError):
-    """An argument of a call is wrong: names it, what was expected and what was found."""
+    """An argument of a call is invalid: names it, what was expected and what was found."""
 
 
 class OutOfRangeError(TesseraError, IndexError):
-    """An element of an argument is no index of the dimension that it is to index."""
+    """An element of an argument is an index out of range."""
 
 
 class DeviceError(TesseraError):
-    """A device is missing, or cannot do what was asked of it."""
+    """A device is missing, or cannot do what was requested."""
 
 
 class OutOfMemoryError(DeviceError, MemoryError):
@@ -100,7 +101,7 @@ _CALL = re.compile(r"(?:in the call of|the value of) '(.+)' (?:is needed )?here"
 
 
 class _Here(Exception):
-    """Raised to get a frame at a place of the user's source."""
+    """Raised to get a frame at a location in the user's source."""
 
 
 def _entry(
@@ -126,7 +127,8 @@ def _entry(
 
 
 def source_traceback(error: BaseException) -> types.TracebackType | None:
-    """The first error's line, under the calls that lead to it; None for errors without a place."""
+    """The first error's line, under the calls that lead to it; None for errors without a
+    location."""
     diagnostics = error.diagnostics if isinstance(error, CompileError) else ()
     for first in diagnostics:
         if first.severity != "error" or not first.line:
@@ -145,7 +147,7 @@ def source_traceback(error: BaseException) -> types.TracebackType | None:
 
 
 def placed(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A method whose errors show the user's source in place of what happened inside."""
+    """A method whose errors show the user's source instead of our frames."""
 
     @functools.wraps(method)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -160,7 +162,7 @@ def placed(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def kind_of(value: Any) -> str:
-    """What a message says was found, of a value that is no array and no number."""
+    """The description in a message of a value that is neither an array nor a number."""
     return "None" if value is None else type(value).__name__
 
 

@@ -1,4 +1,4 @@
-"""Libraries with DLPack's C exchange interface: the extension reads and makes their arrays."""
+"""Libraries with DLPack's C exchange interface: the extension reads and creates their arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .types import DTYPES, DType
 
 
 def has_exchange(value: Any) -> bool:
-    """Whether the type itself has the interface; a subclass may mean something else by its data."""
+    """Whether the type itself has the interface; a subclass may interpret its data differently."""
     return "__dlpack_c_exchange_api__" in vars(type(value))
 
 

@@ -1,7 +1,7 @@
 """`@tsr.function`: a function whose calls are compiled.
 
-The extension runs calls whose class it has seen. Everything else comes to `Function._slow`: it
-binds the arguments, finds or makes the specialisation, and tries again.
+The extension runs calls whose shape class is compiled. All other calls go to `Function._slow`: it
+binds the arguments, finds or compiles the specialisation, and tries again.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Function(_tessera.Function):
         self._tables: dict[str, tuple[Any, list[Specialization]]] = {}
         self._active: tuple[Any, list[Specialization]] = (None, [])
         names = self._parameters.names
-        # A bound method's first argument is no array: such calls are bound here, as are those of
-        # functions that use the keywords of every call for arguments.
+        # A bound method's first argument is not an array: such calls are bound here, and so are
+        # those of functions whose arguments have the names of call keywords.
         quick = self._self is None and "out" not in names and "stream" not in names
         self._configure(
             self._parameters.kinds, self._parameters.required if quick else len(names) + 1
@@ -66,14 +66,14 @@ class Function(_tessera.Function):
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What help() and inspect.signature() show; a method's without the object."""
+        """The signature for help() and inspect.signature(); a method's omits the object."""
         signature = inspect.signature(self.__wrapped__)
         if self._self is None:
             return signature
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def __reduce__(self) -> str | tuple:
-        """By name, as Python's own functions."""
+        """Pickled by name, like Python's own functions."""
         if self._self is not None:
             return getattr, (self._self, self.__name__)
         found: Any = sys.modules.get(self.__module__)
@@ -87,7 +87,7 @@ class Function(_tessera.Function):
         return self.__qualname__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Function:
-        """A method: one bound function per object, kept by the object where that is possible."""
+        """A method: one bound function per object, stored in the object if that is possible."""
         if instance is None:
             return self
         kept = getattr(instance, "__dict__", None)
@@ -140,18 +140,18 @@ class Function(_tessera.Function):
 
     @staticmethod
     def _attempts(bound: Bound, target: str) -> list[tuple[dict[str, str], bool]]:
-        """With which options to compile, and whether to leave the cache aside, until a call is
-        accepted: results may be larger than the arguments let expect, and code from the cache may
-        have guards that another call made."""
+        """The options to compile with, and whether to bypass the cache, until a call is accepted:
+        results may be larger than the arguments suggest, and cached code may have guards from
+        another call."""
         if not is_gpu(target):
             return [({}, False), ({}, True)]
         usual, wide = call_options(bound), call_options(bound, is_wide=True)
         return [(usual, False), *([(wide, False)] if wide != usual else []), (wide, True)]
 
     def _table(self, bound: Bound) -> Any:
-        """The table for the captured constants' present values, which becomes the active one."""
+        """The table for the current values of captured constants, which becomes the active one."""
         with self._lock:
-            # Objects come with the call: their attributes are looked at each time.
+            # Objects are arguments of the call: their attributes are checked each time.
             if self._active[0] is None or bound.objects or not self._current():
                 resolver = self._resolver(bound.objects)
                 for scope, name in self._names:
@@ -186,18 +186,14 @@ class Function(_tessera.Function):
             self.__name__, source, names, description, target, sorted(merged.items()), resolver
         )
 
-    def _specialise(
-        self, bound: Bound, target: str, options: dict[str, str], fresh: bool
-    ) -> None:
+    def _specialise(self, bound: Bound, target: str, options: dict[str, str], fresh: bool) -> None:
         table, records = self._active
         key, unit = self._unit(bound, target, options)
         seen = unit.description
         unit = widened(unit, records)
-        record = next(
-            (one for one in reversed(records) if one.is_for(unit, bound.device)), None
-        )
+        record = next((one for one in reversed(records) if one.is_for(unit, bound.device)), None)
         if record is not None and key in record.keys and not fresh:
-            return  # the same code again would refuse again
+            return  # the same code would reject it again
         if record is None or fresh:
             artifact = specialise(unit, fresh)
             reason = reason_for(unit, bound.device, records, seen)
@@ -208,7 +204,7 @@ class Function(_tessera.Function):
         records.append(record)  # once for each class of calls, as in the table
         names = unit.resolver.names()
         if names != self._names:
-            # More names are known now: older tables were told apart by fewer.
+            # More names are known now: older tables were distinguished by fewer.
             self._names = names
             self._tables = {}
         self._tables[_fingerprint(unit.resolver)] = self._active
@@ -217,7 +213,7 @@ class Function(_tessera.Function):
     # -- looking inside ---------------------------------------------------------------------------
 
     def specializations(self) -> list[Specialization]:
-        """What was compiled, why, and how long it took."""
+        """The compiled specialisations, why each was needed, and its compile time."""
         tables = [*self._tables.values(), self._active]
         return list({id(record): record for _, records in tables for record in records}.values())
 
@@ -271,7 +267,8 @@ class Function(_tessera.Function):
         mutants: bool = False,
         **kwargs: Any,
     ) -> Simulation:
-        """Runs the kernels of a GPU on the CPU, warps and copies in orders that are against them."""
+        """Simulates the GPU kernels on the CPU with adversarial schedules of warps and asynchronous
+        copies."""
         from .simulation import simulate
 
         if self._self is not None:

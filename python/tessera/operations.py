@@ -1,8 +1,8 @@
 """The operations of the language, as names.
 
-A program uses them inside `@tsr.function`, where the compiler gives them their meaning. Called from
-Python they say so; as values they can be captured, aliased and imported like any other name, and
-`help()` tells what they do.
+A program uses them inside `@tsr.function`, where the compiler implements them. Called from Python
+they raise an error that says so; as values they can be captured, aliased and imported like any
+other name, and `help()` describes them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Operation:
         )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Operation:
-        """The name itself, wherever it is kept; by this, help() takes it for a function."""
+        """The name itself, wherever it is stored; this makes help() treat it as a function."""
         return self
 
     @property

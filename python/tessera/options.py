@@ -1,4 +1,5 @@
-"""Options of a compilation as the compiler's key/value pairs: numerics policies, promises, how code is made."""
+"""Options of a compilation as the compiler's key/value pairs: numerics policies, guarantees, code
+generation."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 from .errors import ArgumentError, did_you_mean
 from .types import DType, fp32, fp64
 
-#: Each option and the values it takes; True stands for both bools. Those behind
-#: `via` are of code: what calls it must be ready for, and how it is made (C++'s TargetLoweringOptions).
+#: Each option and its values; True stands for both bools. Options after `via` concern code
+#: generation: the calls that the code must accept, and how it is compiled (C++'s
+#: TargetLoweringOptions).
 _KNOWN: dict[str, tuple] = {
     "numerics": ("default", "strict"),
     "matmul": ("default", "fp32", "tf32", "bf16"),
@@ -20,27 +22,27 @@ _KNOWN: dict[str, tuple] = {
     "via": ("auto", "tileir", "ptx"),
     "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
     "indices": ("default", "64"),  # the bits of indices on a GPU
-    "strides": ("default", "any"),  # on a GPU: steps forward, or backward too
+    "strides": ("default", "any"),  # on a GPU: positive, or negative too
     "optimization_level": (0, 1, 2, 3),  # of machine code
-    "tensor_cores": (True,),  # whether matrix units may be used
-    "profiling": (True,),  # code says where it comes from, and kernels are timed
-    "tuning": (True,),  # whether measured tiles and hints are taken
+    "tensor_cores": (True,),  # whether tensor cores, AMX or BFMMLA may be used
+    "profiling": (True,),  # line tables and frame pointers, and kernels are timed
+    "tuning": (True,),  # whether measured tiles and hints are used
 }
 
 
 class Numerics(dict):
-    """What `tsr.numerics(...)` returns: a policy, to be given as `numerics=`."""
+    """The result of `tsr.numerics(...)`: a policy, passed as `numerics=`."""
 
 
 def numerics(**policy: Any) -> Numerics:
     """A numerics policy: tsr.numerics(matmul="tf32", fast_math=False, deterministic=True).
 
-    matmul: what factors of fp32 products may be rounded to: "fp32" (not at all), "tf32", "bf16".
-    fast_math: True lets targets take quick forms of functions and quotients, False never; by
-        default they do where the program's type keeps no more digits.
-    deterministic: False allows sums in order of arrival.
-    batch_invariant: a row's result does not depend on the rows around it.
-    accum: the type that sums are computed in, at least.
+    matmul: the precision of factors in fp32 contractions: "fp32" (not rounded), "tf32", "bf16".
+    fast_math: True allows approximate functions and quotients, False forbids them; by default
+        they are used where the program's type has no higher precision.
+    deterministic: False allows atomic sums in any order.
+    batch_invariant: a row's result does not depend on the other rows.
+    accum: the minimum accumulation type of sums.
     """
     return Numerics(merge({}, policy))
 
@@ -58,7 +60,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
-    """Options with others on top, each checked and as text."""
+    """Options with others on top, each checked and converted to text."""
     merged = dict(options)
     for name, value in more.items():
         if name == "numerics" and isinstance(value, Numerics):
@@ -71,7 +73,7 @@ def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
 
 
 def accum(dtype: DType) -> Callable:
-    """Decorator `@accum(fp32)`: the type that sums and contractions accumulate in, at least."""
+    """Decorator `@accum(fp32)`: the minimum accumulation type of sums and contractions."""
     if dtype not in (fp32, fp64):
         raise ArgumentError(f"@accum: expected fp32 or fp64, found {dtype!r}")
 

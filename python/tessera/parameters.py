@@ -1,4 +1,4 @@
-"""The parameters of a function: binding a call's arguments, and what annotations say about them."""
+"""The parameters of a function: binding a call's arguments, and checking their annotations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _kind(annotation: Any) -> str:
 
 
 class Bound:
-    """The arguments of one call in the order of the parameters, taken apart for the runtime."""
+    """The arguments of one call in the order of the parameters, converted for the runtime."""
 
     def __init__(self) -> None:
         self.specifications: list[Any] = []
@@ -87,13 +87,14 @@ class Parameters:
 
     @property
     def required(self) -> int:
-        """Positional arguments that the quick path needs; more than there are: never quick."""
+        """The number of positional arguments that the fast path needs; larger than their number:
+        never fast."""
         if self.positional < len(self.names) or self.writes:
             return len(self.names) + 1
         return sum(name not in self.defaults for name in self.names)
 
     def assign(self, args: tuple, kwargs: dict) -> dict[str, Any]:
-        """Python's rules of a call; the result has only the arguments that were given."""
+        """Python's rules for calls; the result has only the given arguments."""
         if len(args) > self.positional:
             arguments = "argument" if self.positional == 1 else "arguments"
             raise ArgumentError(
@@ -135,7 +136,7 @@ class Parameters:
         return bound
 
     def default_constants(self, missing: int) -> list[tuple[str, str]]:
-        """Name and JSON of the parameters at the end that were left out."""
+        """Name and JSON of the trailing parameters that were not given."""
         names = self.names[len(self.names) - missing :] if missing else []
         return [(name, _constant_text(self.defaults[name])) for name in names]
 
@@ -166,7 +167,7 @@ class Parameters:
         bound.specifications.append(_scalar(bound, name, kind, value))
 
     def check(self, bound: Bound) -> None:
-        """What annotations fix: element types, ranks, sizes, and names that stand for one size."""
+        """The constraints of annotations: element types, ranks, sizes, and names of equal sizes."""
         symbols: dict[str, tuple[int, str]] = {}
         for name, specification in zip(bound.names, bound.specifications):
             annotation = self.annotations[name]
@@ -224,7 +225,7 @@ def _evaluate(annotation: Any, function: types.FunctionType) -> Any:
 
 
 def _scalar(bound: Bound, name: str, kind: str, value: Any) -> Any:
-    """A number as the runtime wants it, or the JSON text of another constant."""
+    """A number in the runtime's form, or the JSON text of another constant."""
     if isinstance(value, (bool, int, float)):
         accepted: Any = {"i": int, "f": (int, float), "b": bool}.get(kind, object)
         if not isinstance(value, accepted) or (kind in "if" and isinstance(value, bool)):
@@ -254,7 +255,7 @@ def _constant_text(value: Any) -> str:
 
 
 def _type_specification(name: str, annotation: TensorType) -> tuple:
-    """A tensor that is only a type: dense, at no address; names are sizes that are not known."""
+    """A tensor that is only a type: dense, without an address; names are unknown sizes."""
     if annotation.dtype is None or annotation.dtype.code is None:
         raise ArgumentError(
             f"argument '{name}': expected an element type at the end of {annotation}"

@@ -11,11 +11,11 @@ from .types import DTYPES, DType
 
 
 class Reference(NamedTuple):
-    """One result: compiled values lie within `bound` of `value` where not excluded."""
+    """One result: compiled values are within `bound` of `value` unless excluded."""
 
     value: Any
     bound: Any  # float64, zeros for integers and bools
-    excluded: Any  # bool: the bound straddles a discontinuity
+    excluded: Any  # bool: the bound includes a discontinuity
     dtype: DType  # of the compiled function's result
 
 

@@ -1,4 +1,4 @@
-"""Where the results of a call go."""
+"""The results of a call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _new_array(library: Any, dtype: DType, shape: tuple) -> tuple[int, Any]:
-    """Refuses what cannot be held: some systems promise any amount, and end who writes to it."""
+    """Rejects results that do not fit in memory: some systems overcommit, and kill the process that
+    writes to it."""
     if not library.device and math.prod(shape) * dtype.itemsize > _MEMORY:
         raise OutOfMemoryError(f"out of memory: a result has the shape {shape}")
     return library.empty(dtype, shape)
@@ -33,8 +34,8 @@ def _is_read_only(array: Any) -> bool:
 
 
 class Destination:
-    """Where results go: arguments that the function writes, then new arrays of the arguments'
-    library, or what `out=` names."""
+    """The memory of results: arguments that the function writes, then new arrays of the arguments'
+    library, or the arrays of `out=`."""
 
     def __init__(self, bound: Bound, out: Any, stream: int = 0):
         self.bound = bound

@@ -1,4 +1,4 @@
-"""`f.simulate`: the kernels of a GPU on the CPU, with what the simulator finds in them."""
+"""`f.simulate`: GPU kernels on the CPU, with the simulator's findings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _OK, _DIAGNOSTICS = 0, 1
 
 
 class Simulation(NamedTuple):
-    """What a simulation says; docs/simulator.md explains it."""
+    """The result of a simulation; docs/simulator.md explains it."""
 
-    ok: bool  # nothing is wrong, and no mutant survives without a proof that it is equivalent
+    ok: bool  # no findings, and no mutant survives without a proof that it is equivalent
     text: str  # the findings, at their lines
     report: dict[str, Any]  # findings, launches, results, mutants
 

@@ -1,4 +1,4 @@
-"""Compiled classes of arguments, in words: what each is for, and why it was needed."""
+"""Descriptions of compiled shape classes: their arguments, and why each was needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDE_BOUNDS = (16, 64, 128, 256, 512, 1024, 16384)
 
 
 class Specialization:
-    """One compiled class of arguments: what it is for, why it was needed, how long it took."""
+    """One compiled class of arguments: its description, why it was needed, its compile time."""
 
     def __init__(
         self,
@@ -26,8 +26,8 @@ class Specialization:
         seen: list[tuple] | None = None,
     ):
         self.unit = unit
-        self.seen = unit.description if seen is None else seen  # the call that it was made for
-        self.keys: set[bytes] = set()  # of the classes of calls that it takes
+        self.seen = unit.description if seen is None else seen  # the call that it was compiled for
+        self.keys: set[bytes] = set()  # the classes of calls that it accepts
         self.device = device
         self.artifact = artifact
         self.reason = reason
@@ -58,7 +58,7 @@ class Specialization:
 
 
 def arguments_text(unit: Unit) -> tuple[str, ...]:
-    """Each argument as `x: fp32[16k<=64, n]`: what divides a size and how large it may be."""
+    """Each argument as `x: fp32[16k<=64, n]`: the divisor of a size and its upper bound."""
     return tuple(_argument_text(*pair) for pair in zip(unit.names, unit.description))
 
 
@@ -85,7 +85,7 @@ def _class_text(divisor: int, hint: int) -> str:
 
 def widened(unit: Unit, earlier: list[Specialization]) -> Unit:
     """The unit for wide classes of the sizes that keep changing: a loop over many lengths compiles
-    a few kernels. What divides a size decides how a GPU copies, so that is kept there."""
+    a few kernels. On a GPU the divisors of sizes are kept, since they determine how it copies."""
     description = [
         _widened_argument(one, [other.seen[i] for other in earlier if len(other.seen) > i], unit)
         for i, one in enumerate(unit.description)
@@ -111,7 +111,7 @@ def _widened_argument(argument: tuple, earlier: list[tuple], unit: Unit) -> tupl
 
 
 def reason_for(unit: Unit, device: int, earlier: list[Specialization], seen: list[tuple]) -> str:
-    """Why no specialisation that was there would do."""
+    """Why no existing specialisation accepts the call."""
     if not earlier:
         return "first call"
     for name, wide, narrow in zip(unit.names, unit.description, seen):

@@ -1,4 +1,4 @@
-"""Streams of GPUs, whichever library made them."""
+"""GPU streams of any library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .errors import ArgumentError
 
 
 def handle_of(stream: Any) -> int:
-    """The native handle: of PyTorch's and CuPy's streams, of the protocol `__cuda_stream__`, or an int."""
+    """The native handle: of PyTorch's and CuPy's streams, of the protocol `__cuda_stream__`, or an
+    int."""
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         stream = (protocol() if callable(protocol) else protocol)[1]

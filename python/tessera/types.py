@@ -8,7 +8,7 @@ from .errors import ArgumentError
 
 
 class DType:
-    """An element type. `code` is its number in the runtime; None: no target computes in it yet."""
+    """An element type. `code` is its number in the runtime; None: no target supports it yet."""
 
     __slots__ = ("name", "code", "numpy_name", "itemsize")
 
@@ -62,7 +62,8 @@ def _dtype_named(name: str) -> DType:
 
 
 class TensorType:
-    """What `Tensor["B", 128, fp16]` is: dimensions (names, sizes), and an element type or None."""
+    """The value of `Tensor["B", 128, fp16]`: dimensions (names, sizes), and an element type or
+    None."""
 
     __slots__ = ("dims", "dtype")
 
@@ -115,7 +116,8 @@ class Tensor:
 
 
 class Privilege(str):
-    """What a function may do with an argument: `read`, `write`, `reduce_sum`, `read | write`."""
+    """The privileges of a function on an argument: `read`, `write`, `reduce_sum`, `read |
+    write`."""
 
     __slots__ = ()
 
@@ -132,7 +134,7 @@ reduce_sum = Privilege("reduce_sum")
 
 
 class RegionType:
-    """What `Region[read, "B", 128, fp16]` is: privileges, and what the tensor is."""
+    """The value of `Region[read, "B", 128, fp16]`: privileges, and the tensor type."""
 
     __slots__ = ("privileges", "tensor")
 
@@ -149,13 +151,15 @@ class RegionType:
         return bool(self.privileges & {"read", "reduce_sum"})
 
     def __repr__(self) -> str:
-        privileges = " | ".join(one for one in ("read", "write", "reduce_sum") if one in self.privileges)
+        privileges = " | ".join(
+            one for one in ("read", "write", "reduce_sum") if one in self.privileges
+        )
         inner = repr(self.tensor)[len("Tensor[") : -1]
         return f"Region[{privileges}{', ' if inner else ''}{inner}]"
 
 
 class Region:
-    """`Region[read, "B", 64, fp16]`: a tensor, and what the function does with it."""
+    """`Region[read, "B", 64, fp16]`: a tensor, and the privileges of the function on it."""
 
     def __new__(cls, *_: Any, **__: Any) -> Region:
         raise ArgumentError("Region is an annotation, it is written Region[...]")

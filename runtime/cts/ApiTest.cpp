@@ -1,6 +1,6 @@
-//===- ApiTest.cpp - Our declarations of CUDA against NVIDIA's header -----===//
+//===- ApiTest.cpp - Our CUDA declarations against NVIDIA's header --------===//
 //
-// Compiled where cuda.h is installed: a value or a layout that differs is an error here.
+// Compiled if cuda.h is installed: a different value or layout is a compile error here.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- BundleTest.cpp - Bundles: round trip, damage, machine code ---------===//
+//===- BundleTest.cpp - Bundles: round trip, corruption, machine code -----===//
 
 #include "Programs.h"
 
@@ -8,11 +8,13 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <signal.h>
+#include <thread>
+#include <unistd.h>
 
 using namespace tessera::rt;
 
-/// A kernel `void k(const int64_t *args, …) { *(int64_t *)args[0] = args[1]; }` for the machine at
-/// hand.
+/// A kernel `void k(const int64_t *args, …) { *(int64_t *)args[0] = args[1]; }` for the host.
 static std::vector<uint8_t> storeCode() {
 #if defined(__x86_64__)
   return {0x48, 0x8b, 0x07,        // mov rax, [rdi]
@@ -180,7 +182,8 @@ TEST(Bundle, WrongReferencesAreRefused) {
   bundle = goodBundle();
   bundle.functions[0].more = {1};
   EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
-  EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: function 'store' names an image that is not there");
+  EXPECT_STREQ(tessera_rt_last_error(),
+               "invalid bundle: function 'store' names an image that is not there");
   bundle = goodBundle();
   bundle.images[0].kernels[0].offset = bundle.images[0].code.size();
   EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
@@ -242,8 +245,9 @@ TEST(Bundle, WrongShapesAreRefused) {
   for (int wrong = 0; wrong < 3; ++wrong) {
     Bundle bundle = wideBundle();
     KernelShape &shape = bundle.images[1].kernels[0].shape;
-    (wrong == 0 ? shape.block[1] : wrong == 1 ? shape.cluster[2] : shape.flags) =
-        wrong == 2 ? 0x100 : 0;
+    (wrong == 0   ? shape.block[1]
+     : wrong == 1 ? shape.cluster[2]
+                  : shape.flags) = wrong == 2 ? 0x100 : 0;
     EXPECT_EQ(tryLoad(bundle, &module), TESSERA_RT_INVALID);
     EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: section 2 is malformed");
   }
@@ -255,11 +259,127 @@ TEST(Bundle, OtherVersionsAreRefused) {
   bytes[4] = 9;
   EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
   EXPECT_STREQ(tessera_rt_last_error(), "invalid bundle: it is of version 9, this runtime reads "
-                                        "version 3: a newer runtime is needed");
-  bytes[4] = 1;
+                                        "version 4: a newer runtime is needed");
+  for (uint8_t old : {1, 3}) {
+    bytes[4] = old;
+    EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
+    EXPECT_EQ(tessera_rt_last_error(),
+              "invalid bundle: it is of version " + std::to_string(old) +
+                  ", this runtime reads version 4: build it again with this release");
+  }
+}
+
+/// With the length and the checksums corrected.
+static std::vector<uint8_t> repaired(std::vector<uint8_t> bytes) {
+  auto word = [&](size_t at) {
+    uint64_t value;
+    std::memcpy(&value, &bytes[at], 8);
+    return value;
+  };
+  auto set = [&](size_t at, uint64_t value) { std::memcpy(&bytes[at], &value, 8); };
+  size_t sections = word(16) & 0xffffffff;
+  set(8, bytes.size());
+  for (size_t at = 32; at < 32 + 32 * sections; at += 32)
+    if (word(at + 8) <= bytes.size() && word(at + 16) <= bytes.size() - word(at + 8))
+      set(at + 24, checksum({&bytes[word(at + 8)], word(at + 16)}));
+  set(24, 0);
+  set(24, checksum({bytes.data(), 32 + 32 * sections}));
+  return bytes;
+}
+
+static std::string refusalOf(const std::vector<uint8_t> &bytes) {
+  tessera_rt_module *module = nullptr;
   EXPECT_EQ(tessera_rt_load(bytes.data(), bytes.size(), &module), TESSERA_RT_INVALID);
-  EXPECT_STREQ(tessera_rt_last_error(),
-               "invalid bundle: expected version 3, found 1: build it again");
+  return tessera_rt_last_error();
+}
+
+// A section that many table entries reference would be copied as many times.
+TEST(Bundle, SectionsThatOverlapAreRefused) {
+  Bundle bundle = goodBundle();
+  for (int i = 0; i < 1000; ++i)
+    bundle.functions.push_back(bundle.functions[0]);
+  bundle.images[0].code.resize(1 << 20, 0xcc);
+  std::vector<uint8_t> bytes = encode(bundle);
+  for (size_t section = 3; section < 1002; ++section)
+    std::memcpy(&bytes[32 + 32 * section], &bytes[32 + 32], 24); // all are the image
+  EXPECT_EQ(refusalOf(repaired(bytes)), "invalid bundle: section 3 overlaps the section before it");
+  bytes = encode(goodBundle());
+  uint64_t header = 0;
+  std::memcpy(&bytes[32 + 8], &header, 8);
+  EXPECT_EQ(refusalOf(repaired(bytes)), "invalid bundle: section 0 overlaps the section before it");
+}
+
+TEST(Bundle, FieldsThatAreNotKnownAreRefused) {
+  std::vector<uint8_t> bytes = encode(goodBundle());
+  bytes[20] = 1;
+  EXPECT_EQ(refusalOf(repaired(bytes)), "invalid bundle: its header has a field that is not known");
+  bytes[20] = 0;
+  bytes[32 + 4] = 1;
+  EXPECT_EQ(refusalOf(repaired(bytes)), "invalid bundle: section 0 has a field that is not known");
+}
+
+// Each count and length in turn claims far more than the file holds.
+TEST(Bundle, CountsAndLengthsAskForNoMemory) {
+  const std::vector<uint8_t> good = encode(goodBundle());
+  for (size_t at = 16; at + 8 <= good.size(); ++at)
+    for (uint64_t value : {0x7fffffffull, 0xffffffffull, 1ull << 40, ~0ull}) {
+      std::vector<uint8_t> bytes = good;
+      std::memcpy(&bytes[at], &value, value >> 32 ? 8 : 4);
+      uint32_t sections;
+      std::memcpy(&sections, &bytes[16], 4);
+      if (sections <= 3)
+        bytes = repaired(bytes);
+      Bundle bundle;
+      std::string error;
+      if (!decode(bytes, bundle, error))
+        continue;
+      size_t held = bundle.manifest.size();
+      for (const CodeImage &image : bundle.images)
+        held += image.code.size() + image.kernels.size();
+      for (const FunctionEntry &function : bundle.functions)
+        held += function.program.size() + function.more.size();
+      EXPECT_LE(held, bytes.size()) << at;
+      Program program;
+      for (const FunctionEntry &function : bundle.functions)
+        decode(function.program, program, error);
+    }
+}
+
+TEST(Bundle, MemoryThatIsNotThereIsAnError) {
+  Bundle bundle = goodBundle();
+  bundle.images[0].kernels[0].scratchBytes = uint64_t(1) << 60;
+  tessera_rt_module *module = nullptr;
+  ASSERT_EQ(tryLoad(bundle, &module), TESSERA_RT_OK);
+  tessera_rt_value arg = {};
+  arg.kind = TESSERA_RT_INT;
+  tessera_rt_frame *frame = nullptr;
+  ASSERT_EQ(tessera_rt_prepare(tessera_rt_function_at(module, 0), &arg, 1, &frame), TESSERA_RT_OK);
+  int64_t result = 0;
+  void *results[] = {&result};
+  EXPECT_EQ(tessera_rt_execute(frame, results), TESSERA_RT_OUT_OF_MEMORY);
+  tessera_rt_frame_release(frame);
+  tessera_rt_module_release(module);
+}
+
+TEST(Bundle, AFileWithoutEndIsNotRead) {
+  tessera_rt_module *module = nullptr;
+  EXPECT_EQ(tessera_rt_load_file("/dev/zero", &module), TESSERA_RT_INVALID);
+  EXPECT_STREQ(tessera_rt_last_error(), "/dev/zero: invalid bundle: it does not start with TSRB");
+  // One that starts like a bundle and never ends.
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread writer([&] {
+    signal(SIGPIPE, SIG_IGN);
+    std::vector<uint8_t> bytes = encode(goodBundle());
+    while (write(ends[1], bytes.data(), bytes.size()) > 0)
+      ;
+    close(ends[1]);
+  });
+  std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(tessera_rt_load_file(path.c_str(), &module), TESSERA_RT_INVALID);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find(" bytes, found "), std::string::npos);
+  close(ends[0]);
+  writer.join();
 }
 
 TEST(Bundle, EveryTruncationIsRefused) {
@@ -277,7 +397,7 @@ TEST(Bundle, EveryChangedByteIsNoticed) {
   for (size_t at = 0; at < good.size(); ++at) {
     std::vector<uint8_t> bytes = good;
     bytes[at] ^= 0x10;
-    // Padding between sections carries nothing and may differ.
+    // Padding between sections is ignored and may differ.
     if (decode(bytes, decoded, error)) {
       EXPECT_EQ(good[at], 0) << at;
       EXPECT_EQ(encode(decoded), good) << at;
@@ -300,7 +420,7 @@ TEST(Bundle, MutationsNeverCrash) {
   }
 }
 
-// The same, with the checksums made right again: the inner parsers stand alone.
+// The same with corrected checksums: only the inner parsers detect it.
 TEST(Bundle, MutationsUnderAValidChecksumNeverCrash) {
   std::mt19937 random(4);
   std::vector<uint8_t> good = encode(wideBundle());

@@ -37,7 +37,7 @@ TEST_F(Axpy, StridedArguments) {
       x[i] = static_cast<float>(i);
     for (size_t i = 0; i < y.size(); ++i)
       y[i] = static_cast<float>(i) + 0.5f;
-    // y backwards: its first element is the last in memory.
+    // y reversed: its first element is the last in memory.
     ASSERT_EQ(prepare({n, 2}, x.data(), {n, -1}, y.data() + n - 1), TESSERA_RT_OK)
         << tessera_rt_last_error();
     tessera_rt_tensor result;
@@ -101,7 +101,7 @@ TEST_F(Axpy, Guards) {
   float data[4] = {};
   EXPECT_EQ(prepare({3, 1}, data, {4, 1}, data), TESSERA_RT_ARGUMENT);
   EXPECT_STREQ(tessera_rt_last_error(), "argument 'y': expected size 3, found 4");
-  // A call that belongs to another specialisation is not called wrong.
+  // A call that belongs to another specialisation is not reported as an error.
   EXPECT_EQ(prepare({1, 1}, data, {4, 1}, data), TESSERA_RT_MISMATCH);
   EXPECT_STREQ(tessera_rt_last_error(), "size 1 is another specialisation");
 }
@@ -125,8 +125,8 @@ TEST_F(Axpy, WrongArguments) {
 
 TEST_F(Axpy, MemoryThatCannotBeHad) {
   float data[1] = {};
-  // A broadcast view has any size; 2^40 elements need 4 TiB of temporary memory, 2^62 do not fit
-  // into 64 bits.
+  // A broadcast view can have any size; 2^40 elements need 4 TiB of temporary memory, 2^62 overflow
+  // 64 bits.
   int64_t n = 1ll << 40;
   ASSERT_EQ(prepare({n, 0}, data, {n, 0}, data), TESSERA_RT_OK);
   void *results[] = {data};
@@ -148,7 +148,7 @@ TEST_F(Axpy, OverheadOfASmallCall) {
   Vector vector = {16, 1};
   tessera_rt_value args[] = {vector.value(x), vector.value(x), scalar(1)};
   void *results[] = {out};
-  // The best of many short rounds: what else runs on the machine disturbs some of them only.
+  // The best of many short rounds: other processes disturb only some of them.
   constexpr int rounds = 500;
   double best = 1e9;
   for (int repeat = 0; repeat < 200; ++repeat) {
@@ -167,8 +167,8 @@ TEST_F(Axpy, OverheadOfASmallCall) {
 }
 
 TEST(Call, TemporariesShareMemoryOnlyWhenTheyMay) {
-  // Four temporaries of 64, 128, 64 and 1 bytes over three steps; the kernel of step s writes what
-  // it is given.
+  // Four temporaries of 64, 128, 64 and 1 bytes over three steps; the kernel of step s writes its
+  // arguments.
   Program program;
   program.kernels = {"k"};
   auto temporary = [](int64_t bytes, uint32_t first, uint32_t last) {

@@ -1,4 +1,4 @@
-//===- CheckTest.cpp - Kernels that find their data wrong -----------------===//
+//===- CheckTest.cpp - Kernels whose checks fail --------------------------===//
 
 #include "Plan.h"
 #include "Programs.h"
@@ -9,7 +9,7 @@ using namespace tessera::rt;
 
 namespace {
 
-/// Fails at every program from args[0] on, with the program's number times ten.
+/// Fails at every grid task from args[0] on, with the task's index times ten.
 void checkKernel(const int64_t *args, int64_t begin, int64_t end,
                  const tessera_rt_kernel_env *env) {
   for (int64_t program = begin; program < end; ++program)
@@ -17,11 +17,14 @@ void checkKernel(const int64_t *args, int64_t begin, int64_t end,
       *env->failure = {program, program % 2, 10 * program};
 }
 
-/// A launch over as many programs as the second argument says.
+/// A launch over as many grid tasks as the second argument.
 Program checked() {
   Program program = test::launchOnly(2, {Expr::slot(1)});
   program.steps[0].checks = {
-      {Check::Index, "index {0} is out of range for size {1}", {Expr::slot(1)}, "  | x[i]\n  |   ^"},
+      {Check::Index,
+       "index {0} is out of range for size {1}",
+       {Expr::slot(1)},
+       "  | x[i]\n  |   ^"},
       {Check::Assertion, "{0} {0} {2}", {Expr::constant(7), Expr::constant(8)}, ""}};
   return program;
 }
@@ -83,7 +86,7 @@ TEST_F(CheckTest, TravelsWithTheProgram) {
   EXPECT_EQ(decoded.steps[0].checks[0].excerpt, "  | x[i]\n  |   ^");
   program.steps[0].checks[1].operands = {Expr::slot(2)};
   EXPECT_FALSE(decode(encode(program), decoded, error));
-  // Programs without checks are what they always were.
+  // Programs without checks keep their format.
   program.steps[0].checks.clear();
   EXPECT_EQ(encode(program)[0], 1);
 }

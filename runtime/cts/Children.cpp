@@ -1,7 +1,7 @@
-//===- Children.cpp - What ends a process, in a process of its own --------===//
+//===- Children.cpp - Scenarios in child processes ------------------------===//
 //
-// A scenario prints what it saw and returns 0 when that is right. Errors that stick to a process,
-// and the ends of processes, can only be tried in one that is not needed any more.
+// A scenario prints its observations and returns 0 if they are correct. Errors that are sticky for
+// a process, and process exits, can only be tested in a separate process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ int tell(tessera_rt_status status) {
   return status;
 }
 
-/// A kernel that lives as long as the process.
+/// A kernel that runs as long as the process.
 tessera_rt_status find(int32_t device, const char *name, const tessera_rt_device_kernel **kernel) {
   static auto *libraries = new std::map<int32_t, tessera_rt_library *>;
   auto [library, isNew] = libraries->try_emplace(device);
@@ -88,7 +88,7 @@ tessera_rt_status launchOne(int32_t device, tessera_rt_stream stream, const char
                            stream);
 }
 
-/// One call, checked: 0 when it is right.
+/// One call, checked: 0 if it is correct.
 int smallCall(int32_t device) {
   tessera_rt_stream stream = {device, 0, nullptr};
   Buffer<int64_t> word(stream, std::vector<int64_t>{0});
@@ -123,7 +123,7 @@ int exitInFlight(int32_t device) {
   return 0;
 }
 
-/// A kernel that writes where it must not: the device is lost, the process is not.
+/// A kernel that writes out of bounds: the device is lost, the process is not.
 int fault(int32_t device) {
   tessera_rt_stream stream;
   if (tell(tessera_rt_stream_create(device, 0, &stream)))
@@ -139,7 +139,7 @@ int fault(int32_t device) {
   return smallCall(TESSERA_RT_DEVICE_CPU) ? 5 : 0;
 }
 
-/// A fork after CUDA was used: the child is told, the parent goes on.
+/// A fork after CUDA was used: the child gets an error, the parent continues.
 int forked(int32_t device) {
   if (smallCall(device))
     return 1;
@@ -159,7 +159,7 @@ int forked(int32_t device) {
   return status == 0 ? smallCall(device) : 2;
 }
 
-/// A fork before CUDA was used leaves it to both.
+/// A fork before CUDA was used: both can use it.
 int forkedEarly(int32_t device) {
   pid_t child = fork();
   if (child == 0)
@@ -234,7 +234,7 @@ TEST_P(ProcessTest, ALostDeviceIsTold) {
   EXPECT_NE(child.output.find("kernel 'fault', grid (1, 1, 1), block (1, 1, 1), arguments (16)"),
             std::string::npos)
       << child.output;
-  // Waiting after each launch tells which one it was.
+  // Waiting after each launch identifies the failing one.
   child = runChild("fault", device, {"TESSERA_CUDA_BLOCKING=1"});
   EXPECT_EQ(child.status, 2) << child.output;
   EXPECT_NE(child.output.find("arguments (16) failed: "), std::string::npos) << child.output;
@@ -246,10 +246,9 @@ TEST(Process, WithoutADriver) {
   EXPECT_EQ(child.output, "5: CUDA is turned off by TESSERA_CUDA_LIBRARY=none\n");
   child = runChild("count", TESSERA_RT_DEVICE_CUDA(0), {"TESSERA_CUDA_LIBRARY=/no/libcuda.so"});
   EXPECT_EQ(child.status, TESSERA_RT_UNSUPPORTED);
-  EXPECT_EQ(child.output.find("5: no NVIDIA driver was found: /no/libcuda.so"), 0u)
-      << child.output;
+  EXPECT_EQ(child.output.find("5: no NVIDIA driver was found: /no/libcuda.so"), 0u) << child.output;
   child = runChild("count", TESSERA_RT_DEVICE_CUDA(0), {"TESSERA_CUDA_LIBRARY=libc.so.6"});
-  EXPECT_EQ(child.output, "5: libc.so.6 is no NVIDIA driver\n");
+  EXPECT_EQ(child.output, "5: libc.so.6 is not an NVIDIA driver\n");
 }
 
 } // namespace

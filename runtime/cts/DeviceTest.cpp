@@ -18,12 +18,12 @@ TEST_P(DeviceTest, Information) {
   EXPECT_EQ(info.device, device);
   EXPECT_NE(std::string(info.name), "");
   EXPECT_GT(info.memory_bytes, 0u);
-  EXPECT_GT(info.multiprocessors, 0);
+  EXPECT_GT(info.sm_count, 0);
   EXPECT_EQ(std::string(info.target).starts_with("sm_"), !isCpu());
   uint64_t free = 0, total = 0;
   ASSERT_OK(tessera_rt_device_memory(device, &free, &total));
   EXPECT_LE(free, total);
-  // A caller that knows less of the struct gets less.
+  // A caller with an older struct gets fewer fields.
   tessera_rt_device_info part;
   std::memset(&part, 0x11, sizeof(part));
   part.struct_bytes = offsetof(tessera_rt_device_info, target);
@@ -33,9 +33,8 @@ TEST_P(DeviceTest, Information) {
   int32_t can = 0;
   ASSERT_OK(tessera_rt_device_can_access(device, device, &can));
   EXPECT_TRUE(can);
-  std::printf("%s: %s, %s, %d multiprocessors, %.1f GiB, L2 %.1f MiB, CUDA %d\n", info.bus,
-              info.name, info.target, info.multiprocessors,
-              static_cast<double>(info.memory_bytes) / (1 << 30),
+  std::printf("%s: %s, %s, %d SMs, %.1f GiB, L2 %.1f MiB, CUDA %d\n", info.bus, info.name,
+              info.target, info.sm_count, static_cast<double>(info.memory_bytes) / (1 << 30),
               static_cast<double>(info.l2_bytes) / (1 << 20), info.driver_version);
 }
 
@@ -111,7 +110,7 @@ TEST_P(DeviceTest, MemoryThatCannotBeHad) {
   std::string message = tessera_rt_last_error();
   EXPECT_NE(message.find("1.0 PiB were asked for"), std::string::npos) << message;
   EXPECT_EQ(poolOf(device).in_use, errorsBefore);
-  // The device is as usable as before.
+  // The device is still usable.
   Buffer<int64_t> word(stream, std::vector<int64_t>{7});
   EXPECT_EQ(word.read()[0], 7);
 }
@@ -124,7 +123,7 @@ TEST_P(DeviceTest, ThePoolGivesBackWhatItKeepsBeforeItFails) {
   uint64_t free = 0, total = 0;
   ASSERT_OK(tessera_rt_device_memory(device, &free, &total));
   void *memory = nullptr;
-  // Two halves that are freed cannot serve one block that is larger than either.
+  // Two freed halves cannot serve one block that is larger than either.
   uint64_t part = free / 10 * 4, whole = free / 10 * 7;
   void *halves[2];
   for (void *&half : halves)
@@ -150,7 +149,7 @@ TEST_P(DeviceTest, StreamsAndEvents) {
     ASSERT_OK(tessera_rt_event_record(start, stream));
     ASSERT_OK(launch("increment", shape(1), {pointer(word.data())}));
     ASSERT_OK(tessera_rt_event_record(end, stream));
-    // What follows in the other stream sees what came before the event.
+    // Later work in the other stream sees everything before the event.
     ASSERT_OK(tessera_rt_stream_wait(other, end));
     int64_t seen = 0;
     ASSERT_OK(tessera_rt_copy(other, &seen, word.data(), 8));
@@ -216,7 +215,7 @@ TEST_P(DeviceTest, CallsOfAHostProgram) {
   EXPECT_EQ(tessera_rt_get_function(module, device, nullptr, "g", 0, &none), TESSERA_RT_NOT_FOUND);
   for (int64_t n : {2, 15, 16, 17, 1000, 100000})
     checkAxpy(function, stream, n);
-  // Memory of the wrong device is refused before anything runs.
+  // Memory of the wrong device is rejected before anything runs.
   float data[4] = {};
   Vector vector = {4, 1};
   tessera_rt_value args[] = {vector.value(data), vector.value(data), scalar(1)};
@@ -232,11 +231,11 @@ TEST_P(DeviceTest, CallsOfAHostProgram) {
 }
 
 TEST_P(DeviceTest, ProgramsKnowTheDeviceAndAddresses) {
-  // Stores the number of multiprocessors in x, which must be aligned.
+  // Stores the number of SMs in x, which must be aligned.
   Program program;
   program.arguments = {{Argument::Tensor, "x", DType::Int64, 1}};
   program.slots = {{Slot::ArgAddress, 0, 0, {}},
-                   {Slot::Device, 0, static_cast<uint32_t>(DeviceFact::Multiprocessors), {}}};
+                   {Slot::Device, 0, static_cast<uint32_t>(DeviceFact::SmCount), {}}};
   Expr rest = Expr::binary(ExprOp::Mod, Expr::slot(0), Expr::constant(16));
   program.guards = {{Guard::Specialisation,
                      Expr::binary(ExprOp::Eq, rest, Expr::constant(0)),
@@ -262,7 +261,7 @@ TEST_P(DeviceTest, ProgramsKnowTheDeviceAndAddresses) {
     ASSERT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
     ASSERT_OK(tessera_rt_execute_on(frame, nullptr, stream));
     tessera_rt_frame_release(frame);
-    EXPECT_EQ(words.read()[0], infoOf(device).multiprocessors);
+    EXPECT_EQ(words.read()[0], infoOf(device).sm_count);
     arg.as.tensor.data = words.data() + 1;
     EXPECT_EQ(tessera_rt_prepare(function, &arg, 1, &frame), TESSERA_RT_MISMATCH);
     EXPECT_STREQ(tessera_rt_last_error(),

@@ -1,4 +1,4 @@
-//===- Devices.cpp - Tests that every device passes: what they share ------===//
+//===- Devices.cpp - Common parts of the device tests ---------------------===//
 
 #include "Devices.h"
 
@@ -8,7 +8,9 @@ namespace tessera::rt::test {
 
 std::string cubinHeader() {
   std::string header(64, 0);
-  header.replace(0, 4, "\x7f" "ELF");
+  header.replace(0, 4,
+                 "\x7f"
+                 "ELF");
   header[18] = static_cast<char>(190);
   return header;
 }

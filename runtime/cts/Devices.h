@@ -1,7 +1,7 @@
 //===- Devices.h - Tests that every device passes -------------------------===//
 //
-// A test of `DeviceTest` runs on the CPU and on the first GPU. Where there is no GPU it is reported
-// as skipped, with the runtime's own words why.
+// A test of `DeviceTest` runs on the CPU and on the first GPU. Without a GPU it is reported as
+// skipped, with the runtime's reason.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@ namespace tessera::rt::test {
 #define EXPECT_OK(call) EXPECT_EQ(call, TESSERA_RT_OK) << tessera_rt_last_error()
 #define ASSERT_OK(call) ASSERT_EQ(call, TESSERA_RT_OK) << tessera_rt_last_error()
 
-/// The head of an ELF image for a GPU of NVIDIA, with no sections.
+/// The header of an ELF image for an NVIDIA GPU, without sections.
 std::string cubinHeader();
 
-/// "" where the device can be used, else why not.
+/// "" if the device can be used, otherwise the reason.
 std::string unsupported(int32_t device);
 
 tessera_rt_device_info infoOf(int32_t device);
@@ -39,7 +39,7 @@ template <typename T> int64_t pointer(T *address) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
 }
 
-/// One launch configuration over `blocks` blocks.
+/// One launch configuration over `blocks` CTAs.
 tessera_rt_launch_config shape(int64_t blocks, uint32_t threads = 1);
 
 /// Memory on a stream's device that frees itself.
@@ -56,7 +56,7 @@ public:
 
   T *data() const { return static_cast<T *>(memory); }
   uint64_t bytes() const { return count * sizeof(T); }
-  /// What is in it, after all that the stream was given.
+  /// Its content, after all work of the stream.
   std::vector<T> read() const {
     std::vector<T> values(count);
     EXPECT_OK(tessera_rt_copy(stream, values.data(), memory, bytes()));
@@ -88,7 +88,7 @@ struct DeviceTest : testing::TestWithParam<int32_t> {
 
 std::string deviceLabel(const testing::TestParamInfo<int32_t> &info);
 
-/// What a program of its own printed, and its exit status (128 + the signal where one ended it).
+/// The output of a child process, and its exit status (128 + the signal that ended it).
 struct ChildResult {
   int status;
   std::string output;
@@ -96,7 +96,7 @@ struct ChildResult {
 /// Runs this program again as `scenario` (Children.cpp) with more environment ("NAME=VALUE").
 ChildResult runChild(const std::string &scenario, int32_t device,
                      std::vector<std::string> environment = {});
-/// The program's main in a child.
+/// The main function of a child process.
 int childMain(const std::string &scenario, int32_t device);
 
 } // namespace tessera::rt::test

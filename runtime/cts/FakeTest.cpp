@@ -1,7 +1,7 @@
-//===- FakeTest.cpp - The CUDA driver's error paths, on the stand-in ------===//
+//===- FakeTest.cpp - Error paths of the CUDA driver, with the fake libcuda -===//
 //
-// Every entry point fails once at every place where the scenario calls it. Whatever happens,
-// nothing crashes, nothing stays alive, and the next run of the scenario is right.
+// Every entry point fails once at every call of the scenario. In every case nothing crashes,
+// nothing leaks, and the next run of the scenario succeeds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +96,7 @@ tessera_rt_status scenario() {
     tessera_rt_frame_release(frame);
   if (graph)
     tessera_rt_graph_release(graph);
-  if (memory) // freeing may fail too; it is asked for until it works
+  if (memory) // freeing may fail too; it is retried until it works
     while (tessera_rt_deallocate(stream, memory, sizeof(data)) != TESSERA_RT_OK)
       run(TESSERA_RT_DEVICE);
   if (host)
@@ -111,7 +111,7 @@ tessera_rt_status scenario() {
   return status;
 }
 
-/// `blocks`: memory that the driver refused to take back; `libraries`: code that others' graphs have.
+/// `blocks`: memory that the driver refused to free; `libraries`: code that others' graphs use.
 void expectNothingAlive(const std::string &after, int64_t blocks, int64_t libraries) {
   fake_cuda::Counts counts = fake().counts();
   EXPECT_EQ(counts.streams, 0) << after;
@@ -143,7 +143,7 @@ TEST(FakeCuda, EveryCallMayFail) {
         ++blocks;
       expectNothingAlive(where, blocks, libraries);
       ASSERT_OK(scenario()) << "after " << where;
-      // Past the last call of this name the rest of the runs would be the same.
+      // After the last call of this name all further runs would be the same.
       if (!used && after > 5)
         break;
     }
@@ -163,7 +163,7 @@ TEST(FakeCuda, TheDriverIsAskedForWhatALaunchNeeds) {
     Buffer<uint32_t> out(stream, 32);
     int64_t word = pointer(out.data());
     tessera_rt_launch_config config = shape(32, 64);
-    config.cluster[0] = 16; // not portable: the driver must be asked
+    config.cluster[0] = 16; // not portable: the driver must be queried
     config.flags = TESSERA_RT_LAUNCH_COOPERATIVE | TESSERA_RT_LAUNCH_DEPENDENT;
     config.shared_bytes = 100 << 10;
     ASSERT_OK(tessera_rt_launch(kernel, &config, &word, 1, stream));
@@ -183,7 +183,10 @@ TEST(FakeCuda, TheDriverIsAskedForWhatALaunchNeeds) {
 Program boxes(uint32_t spans) {
   Program program;
   program.arguments = {{Argument::Tensor, "x", DType::BF16, 2}};
-  program.slots = {{Slot::ArgSize, 0, 0, {}}, {Slot::ArgSize, 0, 1, {}}, {Slot::ArgStride, 0, 0, {}}, {Slot::ArgStride, 0, 1, {}}};
+  program.slots = {{Slot::ArgSize, 0, 0, {}},
+                   {Slot::ArgSize, 0, 1, {}},
+                   {Slot::ArgStride, 0, 0, {}},
+                   {Slot::ArgStride, 0, 1, {}}};
   program.kernels = {"boxes"};
   Step &step = program.steps.emplace_back();
   step.grid = {Expr::constant(1)};
@@ -196,7 +199,8 @@ Program boxes(uint32_t spans) {
 }
 
 TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
-  const char *code = ".version 8.0\n.target sm_90a\n.entry boxes(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, "
+  const char *code = ".version 8.0\n.target sm_90a\n.entry boxes(.param .u64 a, .param .u64 b, "
+                     ".param .u64 c, .param .u64 d, "
                      ".param .u64 e, .param .align 64 .b8 f[128])\n.reqntid 32\n{ ret; }\n";
   Bundle bundle;
   CodeImage &image = bundle.images.emplace_back();
@@ -217,7 +221,8 @@ TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
   auto call = [&](size_t first, std::array<int64_t, 2> sizes, std::array<int64_t, 2> strides) {
     tessera_rt_value arg = {};
     arg.kind = TESSERA_RT_TENSOR;
-    arg.as.tensor = {memory.data() + first, TESSERA_RT_BF16, 2, sizes.data(), strides.data(), gpu, 0};
+    arg.as.tensor = {
+        memory.data() + first, TESSERA_RT_BF16, 2, sizes.data(), strides.data(), gpu, 0};
     tessera_rt_frame *frame = nullptr;
     EXPECT_OK(tessera_rt_prepare(function, &arg, 1, &frame));
     tessera_rt_status status = tessera_rt_execute_on(frame, nullptr, stream);
@@ -239,7 +244,8 @@ TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
   EXPECT_EQ(first[2], 32u);
   EXPECT_EQ(first[7], 192u);
   EXPECT_EQ(first[11], 64u | 16u << 12);
-  EXPECT_EQ(first[12], 2u | cuda::CU_TENSOR_MAP_DATA_TYPE_UINT16 << 8 | cuda::CU_TENSOR_MAP_SWIZZLE_128B << 16);
+  EXPECT_EQ(first[12], 2u | cuda::CU_TENSOR_MAP_DATA_TYPE_UINT16 << 8 |
+                           cuda::CU_TENSOR_MAP_SWIZZLE_128B << 16);
   ASSERT_OK(call(0, {32, 96}, {96, 1}));
   EXPECT_EQ(map(), first); // as it was made
   ASSERT_OK(call(64, {32, 96}, {96, 1}));
@@ -247,18 +253,20 @@ TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
   EXPECT_EQ(map()[13], first[13] + 1);
   ASSERT_OK(call(0, {32, 96}, {104, 1}));
   EXPECT_EQ(map()[7], 208u);
-  // The stride of one row says nothing, and nothing is copied of an empty tensor.
+  // The stride of a single row does not matter, and an empty tensor copies nothing.
   ASSERT_OK(call(0, {1, 96}, {7, 1}));
   EXPECT_EQ(map()[7], 128u);
   ASSERT_OK(call(0, {32, 0}, {0, 1}));
   EXPECT_EQ(map()[1], 1u);
   EXPECT_EQ(map()[0], 128u);
   EXPECT_EQ(call(0, {32, 96}, {97, 1}), TESSERA_RT_DEVICE);
-  EXPECT_NE(std::string(tessera_rt_last_error()).find("the driver makes no tensor map of address"), std::string::npos);
-  EXPECT_NE(std::string(tessera_rt_last_error()).find("sizes (96, 32), strides in bytes (194)"), std::string::npos);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("the driver makes no tensor map of address"),
+            std::string::npos);
+  EXPECT_NE(std::string(tessera_rt_last_error()).find("sizes (96, 32), strides in bytes (194)"),
+            std::string::npos);
   ASSERT_OK(call(0, {32, 96}, {96, 1}));
   EXPECT_EQ(map()[7], 192u);
-  // Spans that follow each other are a dimension of their own.
+  // Adjacent spans form a separate dimension.
   function = wide;
   ASSERT_OK(call(0, {32, 256}, {256, 1}));
   EXPECT_EQ(map()[1], 64u);
@@ -270,7 +278,7 @@ TEST(FakeCuda, TensorMapsAreMadeWhenTheyChange) {
 }
 
 TEST(FakeCuda, ACallerKeepsItsContext) {
-  // A call for the second device in a thread that uses the first leaves the first one current.
+  // A call for the second device in a thread that uses the first keeps the first one current.
   tessera_rt_stream first = {gpu, 0, nullptr}, second = {TESSERA_RT_DEVICE_CUDA(1), 0, nullptr};
   Buffer<int64_t> one(first, std::vector<int64_t>{1}), two(second, std::vector<int64_t>{2});
   EXPECT_EQ(one.read()[0], 1);
@@ -306,9 +314,11 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
   std::string host = hostTarget().substr(0, hostTarget().find(':'));
   std::string foreign = host == "x86_64" ? "aarch64" : "x86_64";
   Bundle bundle;
-  bundle.images = {image("sm_80:ptx", false), image("sm_80:tileir", true),
+  bundle.images = {image("sm_80:ptx", false),
+                   image("sm_80:tileir", true),
                    image(("sm_90:tileir," + foreign).c_str(), true),
-                   image(("sm_90:tileir," + host).c_str(), true), image("sm_90a:ptx", true),
+                   image(("sm_90:tileir," + host).c_str(), true),
+                   image("sm_90a:ptx", true),
                    image("sm_100:tileir", true)};
   // Each program stores the number of its image.
   for (uint32_t i = 0; i < bundle.images.size(); ++i) {
@@ -321,14 +331,14 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
   }
   tessera_rt_stream stream = {gpu, 0, nullptr};
   Buffer<int64_t> out(stream, std::vector<int64_t>{-1});
-  auto choice = [&](const char *road) -> int64_t {
+  auto choice = [&](const char *backend) -> int64_t {
     std::vector<uint8_t> bytes = encode(bundle);
     tessera_rt_module *module = nullptr;
     if (tessera_rt_load(bytes.data(), bytes.size(), &module))
       return -1;
     const tessera_rt_function *function = nullptr;
     int64_t found = -2;
-    if (tessera_rt_get_function(module, gpu, road, "f", 0, &function) == TESSERA_RT_OK) {
+    if (tessera_rt_get_function(module, gpu, backend, "f", 0, &function) == TESSERA_RT_OK) {
       tessera_rt_value arg = {};
       arg.kind = TESSERA_RT_INT;
       arg.as.integer = pointer(out.data());
@@ -341,7 +351,7 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
     tessera_rt_module_release(module);
     return found;
   };
-  EXPECT_EQ(choice(nullptr), 3); // both are exact; the first one counts
+  EXPECT_EQ(choice(nullptr), 3); // both match exactly; the first one is used
   EXPECT_EQ(choice("tileir"), 3);
   EXPECT_EQ(choice("ptx"), 4);
   EXPECT_EQ(choice("smoke"), -2);
@@ -351,8 +361,7 @@ TEST(FakeCuda, ABundleChoosesTheBestCodeForTheChip) {
   EXPECT_EQ(choice(nullptr), 0); // only PTX fits
   bundle.images.erase(bundle.images.begin(), bundle.images.begin() + 2);
   bundle.images.erase(bundle.images.begin() + 1, bundle.images.begin() + 3);
-  bundle.functions = {{"f", 0, bundle.functions[0].program},
-                      {"f", 1, bundle.functions[0].program}};
+  bundle.functions = {{"f", 0, bundle.functions[0].program}, {"f", 1, bundle.functions[0].program}};
   EXPECT_EQ(choice(nullptr), -1);
   std::string message = tessera_rt_last_error();
   EXPECT_EQ(message, "the bundle has no code for this machine: the code needs a host of " +
@@ -381,11 +390,11 @@ TEST(FakeCuda, KernelsOfOneProgramComeFromSeveralImages) {
   second.words.pop_back();
   program.steps.push_back(second);
   bundle.functions = {{"f", 0, encode(program), {1}}};
-  auto get = [&](const char *road, const tessera_rt_function *&function) {
+  auto get = [&](const char *backend, const tessera_rt_function *&function) {
     std::vector<uint8_t> bytes = encode(bundle);
     tessera_rt_module *module = nullptr;
     tessera_rt_status status = tessera_rt_load(bytes.data(), bytes.size(), &module);
-    return status ? status : tessera_rt_get_function(module, gpu, road, "f", 0, &function);
+    return status ? status : tessera_rt_get_function(module, gpu, backend, "f", 0, &function);
   };
   const tessera_rt_function *function = nullptr;
   ASSERT_OK(get(nullptr, function));
@@ -401,17 +410,19 @@ TEST(FakeCuda, KernelsOfOneProgramComeFromSeveralImages) {
   tessera_rt_frame_release(frame);
   EXPECT_EQ(fake().counts().launches, before + 2);
 
-  // Neither road has it alone, a kernel is in the image that says so, and all images have to fit.
+  // Neither backend has it alone; an image declares its kernels, and all images must fit the
+  // device.
   EXPECT_EQ(get("ptx", function), TESSERA_RT_NOT_FOUND);
   bundle.images[1].kernels[0].name = "other";
   EXPECT_EQ(get(nullptr, function), TESSERA_RT_INVALID);
-  EXPECT_STREQ(tessera_rt_last_error(), "function 'f': its kernel 'increment' is not in the code images");
+  EXPECT_STREQ(tessera_rt_last_error(),
+               "function 'f': its kernel 'increment' is not in the code images");
   bundle.images[1].kernels[0].name = "increment";
   bundle.images[1].target = "sm_100:tileir";
   EXPECT_EQ(get(nullptr, function), TESSERA_RT_NOT_FOUND);
 }
 
-TEST(FakeCuda, SpecialisationsOfOneFunctionTakeTheirOwnRoads) {
+TEST(FakeCuda, SpecializationsOfOneFunctionUseTheirOwnBackends) {
   Bundle bundle;
   for (const char *target : {"sm_90:tileir", "sm_90a:ptx"}) {
     CodeImage &image = bundle.images.emplace_back();
@@ -434,16 +445,13 @@ TEST(FakeCuda, SpecialisationsOfOneFunctionTakeTheirOwnRoads) {
 }
 
 TEST(FakeCuda, DriversThatCannotBeUsed) {
-  auto count = [](const char *setting) {
-    return runChild("count", gpu, {setting}).output;
-  };
+  auto count = [](const char *setting) { return runChild("count", gpu, {setting}).output; };
   EXPECT_EQ(count("FAKE_CUDA_DEVICES=0"),
             "5: the NVIDIA driver is there, but it shows no GPU to this process\n");
   EXPECT_EQ(count("FAKE_CUDA_VERSION=11040"),
             "5: the NVIDIA driver is too old: it supports CUDA 11.4, expected 12.0 or later "
             "(driver 525)\n");
-  EXPECT_NE(count("FAKE_CUDA_INIT=34").find("is the toolkit's stand-in for linking"),
-            std::string::npos);
+  EXPECT_NE(count("FAKE_CUDA_INIT=34").find("is the toolkit's stub library"), std::string::npos);
   EXPECT_NE(count("FAKE_CUDA_INIT=999").find("could not be initialised: "), std::string::npos);
   EXPECT_EQ(count("FAKE_CUDA_INIT=100"),
             "5: the NVIDIA driver is there, but it shows no GPU to this process\n");

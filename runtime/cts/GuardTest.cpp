@@ -22,7 +22,7 @@ Plan planOf(const Expr &condition) {
   return Plan(std::move(program));
 }
 
-/// Where it is a range, it says the same as the expression, unless that overflows.
+/// A range guard agrees with the expression, unless that overflows.
 void expectSame(const Expr &condition, bool isRange) {
   Plan plan = planOf(condition);
   ASSERT_EQ(plan.guards[0].range.has_value(), isRange) << plan.guards[0].condition.count;
@@ -57,7 +57,7 @@ TEST(Guards, OtherConditions) {
   Expr shifted = Expr::binary(ExprOp::Add, slot(), number(8));
   expectSame(Expr::binary(ExprOp::Eq, Expr::binary(ExprOp::Mod, shifted, number(16)), number(0)),
              false);
-  // What would overflow is left to the expression.
+  // Conditions that would overflow stay expressions.
   expectSame(Expr::binary(ExprOp::Le, Expr::binary(ExprOp::Add, slot(), number(least)), number(1)),
              false);
 }

@@ -1,7 +1,7 @@
 //===- Kernels.h - Small kernels for the conformance tests ----------------===//
 //
-// The same kernels three times: PTX for GPUs, C++ for the CPU, and (in fake/) C++ for the stand-in
-// of libcuda. A word is a 64-bit argument.
+// The same kernels three times: PTX for GPUs, C++ for the CPU, and (in fake/) C++ for the fake
+// libcuda. A word is a 64-bit argument.
 //
 //   copy(src, stride, n, dst)          16 elements per block: dst[i] = src[i * stride]
 //   scale(x, stride, n, a, t, out)     16 elements per block: out[i] = x[i * stride] * a + t[i]
@@ -11,12 +11,12 @@
 //
 // On GPUs only:
 //   spin(nanoseconds)                  keeps one block busy
-//   fault(address)                     writes where it should not
-//   meet(counter, out)                 all blocks wait for each other; out[block] = how many came
+//   fault(address)                     writes out of bounds
+//   meet(counter, out)                 a barrier of all blocks; out[block] = how many arrived
 //   tail(out, bytes)                   writes and reads the last word of its dynamic shared memory
 //   ranks(out)                         out[block] = rank in its cluster + 100 * the cluster's size
 //   produce(address, nanoseconds)      lets its dependent start, waits, then writes 42
-//   consume(address, out)              waits for what it depends on; out = what it reads
+//   consume(address, out)              waits for the launch it depends on; out = the value it reads
 //
 //===----------------------------------------------------------------------===//
 

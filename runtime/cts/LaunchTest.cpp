@@ -1,4 +1,4 @@
-//===- LaunchTest.cpp - What only a GPU's launches have -------------------===//
+//===- LaunchTest.cpp - GPU launches --------------------------------------===//
 
 #include "../drivers/cuda/Device.h"
 #include "Devices.h"
@@ -17,8 +17,7 @@ using namespace tessera::rt::test;
 namespace {
 
 struct GpuTest : DeviceTest {};
-INSTANTIATE_TEST_SUITE_P(Devices, GpuTest, testing::Values(TESSERA_RT_DEVICE_CUDA(0)),
-                         deviceLabel);
+INSTANTIATE_TEST_SUITE_P(Devices, GpuTest, testing::Values(TESSERA_RT_DEVICE_CUDA(0)), deviceLabel);
 
 /// The kernels that need Hopper.
 struct HopperTest : DeviceTest {
@@ -49,20 +48,22 @@ TEST_P(GpuTest, WrongCode) {
   const std::string start = "code could not be loaded: ";
   EXPECT_EQ(message(""), start + "it is neither a cubin nor PTX");
   EXPECT_EQ(message("no PTX at all"), start + "it is neither a cubin nor PTX");
-  EXPECT_EQ(message("\x7f" "ELF and nothing more"), start + "the cubin is truncated");
+  EXPECT_EQ(message("\x7f"
+                    "ELF and nothing more"),
+            start + "the cubin is truncated");
   std::string elf = cubinHeader();
   EXPECT_EQ(message(elf.replace(18, 1, 1, 62)), start + "the ELF image is not for a GPU of NVIDIA");
   elf = cubinHeader();
-  elf[41] = 1; // the sections would stand past the end
+  elf[41] = 1; // the sections would be past the end
   EXPECT_EQ(message(elf), start + "the cubin is truncated");
-  // The driver's compiler tells where.
+  // The driver's compiler reports the location.
   std::string text = message(".version 7.8\n.target sm_80\nerror\n");
   EXPECT_NE(text.find("code could not be loaded on "), std::string::npos) << text;
   EXPECT_NE(text.find("line 3"), std::string::npos) << text;
 }
 
 /// C = A B in bf16, 256 × 512 × 128, assembled by NVIDIA's tileiras from CUDA Tile IR, kernel
-/// `mini_gemm`, tiles of 128 × 256: a file, since it is made by a tool that not everyone has.
+/// `mini_gemm`, tiles of 128 × 256: stored as a file, since not every machine has tileiras.
 TEST_P(GpuTest, CudaTileIR) {
   const char *path = std::getenv("TESSERA_CTS_TILEIR");
   if (!path)
@@ -102,7 +103,7 @@ TEST_P(GpuTest, CudaTileIR) {
   tessera_rt_library_release(tiles);
 }
 
-/// A graph outlives the library of its kernels: one of this runtime, and one that somebody else
+/// A graph outlives the library of its kernels: one of this runtime, and one that another library
 /// captures.
 TEST_P(GpuTest, GraphsKeepTheirCode) {
   tessera_rt_status status;
@@ -147,7 +148,7 @@ TEST_P(GpuTest, GraphsKeepTheirCode) {
 
 TEST_P(GpuTest, ErrorsNameTheKernelItsGridAndItsArguments) {
   Buffer<int64_t> word(stream, std::vector<int64_t>{0});
-  tessera_rt_launch_config config = shape(3, 5000); // no block has as many threads
+  tessera_rt_launch_config config = shape(3, 5000); // more threads than a block can have
   EXPECT_EQ(launch("store", config, {pointer(word.data()), 77}), TESSERA_RT_DEVICE);
   char expected[200];
   std::snprintf(expected, sizeof(expected),
@@ -181,13 +182,13 @@ TEST_P(GpuTest, TheNumberOfArgumentsIsChecked) {
 }
 
 TEST_P(GpuTest, CooperativeLaunches) {
-  auto blocks = static_cast<size_t>(infoOf(device).multiprocessors);
+  auto blocks = static_cast<size_t>(infoOf(device).sm_count);
   Buffer<uint32_t> counter(stream, std::vector<uint32_t>{0}), out(stream, blocks);
   tessera_rt_launch_config config = shape(static_cast<int64_t>(blocks));
   config.flags = TESSERA_RT_LAUNCH_COOPERATIVE;
   ASSERT_OK(launch("meet", config, {pointer(counter.data()), pointer(out.data())}));
   EXPECT_EQ(out.read(), std::vector<uint32_t>(blocks, static_cast<uint32_t>(blocks)));
-  // More blocks than fit at once cannot all wait for each other.
+  // More blocks than are resident at once cannot all wait for each other.
   config = shape(1 << 20);
   config.flags = TESSERA_RT_LAUNCH_COOPERATIVE;
   EXPECT_EQ(launch("meet", config, {pointer(counter.data()), pointer(out.data())}),
@@ -252,17 +253,16 @@ TEST_P(GpuTest, PeersOrAClearRefusal) {
   ASSERT_OK(tessera_rt_device_can_access(device, TESSERA_RT_DEVICE_CUDA(1), &can));
   tessera_rt_status status = tessera_rt_device_enable_access(device, TESSERA_RT_DEVICE_CUDA(1));
   EXPECT_EQ(status, can ? TESSERA_RT_OK : TESSERA_RT_UNSUPPORTED);
-  if (can) // twice is no error
+  if (can) // a second time is not an error
     EXPECT_OK(tessera_rt_device_enable_access(device, TESSERA_RT_DEVICE_CUDA(1)));
   tessera_rt_stream other = {TESSERA_RT_DEVICE_CUDA(1), 0, nullptr};
   Buffer<int64_t> here(stream, std::vector<int64_t>{5}), there(other, std::vector<int64_t>{6});
   EXPECT_OK(tessera_rt_copy(other, there.data(), here.data(), 8));
   EXPECT_EQ(there.read()[0], 5);
-  EXPECT_EQ(tessera_rt_device_enable_access(device, TESSERA_RT_DEVICE_CPU),
-            TESSERA_RT_UNSUPPORTED);
+  EXPECT_EQ(tessera_rt_device_enable_access(device, TESSERA_RT_DEVICE_CPU), TESSERA_RT_UNSUPPORTED);
 }
 
-/// Nanoseconds of one call of `work`: the median of rounds that leave the queue time to drain.
+/// Nanoseconds of one call of `work`: the median of rounds that let the queue drain.
 template <typename Work> double nanosecondsOf(int32_t device, Work work) {
   using Clock = std::chrono::steady_clock;
   constexpr int rounds = 101, calls = 200;
@@ -271,8 +271,7 @@ template <typename Work> double nanosecondsOf(int32_t device, Work work) {
     auto start = Clock::now();
     for (int i = 0; i < calls; ++i)
       work();
-    times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
-                    calls);
+    times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / calls);
     EXPECT_OK(tessera_rt_device_synchronize(device));
   }
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
@@ -330,19 +329,18 @@ TEST_P(GpuTest, LaunchOverhead) {
   tessera_rt_frame *kept = nullptr;
   ASSERT_OK(tessera_rt_prepare(five, args, 5, &kept));
 
-  // As a program that uses CUDA has it: the context is current.
+  // As in a program that uses CUDA: the context is current.
   cuda::Current current(*opened);
   double driver = 1e9, launched = 1e9, prepared = 1e9, rebound = 1e9, called = 1e9;
-  for (int repeat = 0; repeat < 20; ++repeat) { // what else runs disturbs some of them only
+  for (int repeat = 0; repeat < 20; ++repeat) { // other processes disturb only some of them
     driver = std::min(driver, nanosecondsOf(device, [&] {
                         opened->api.cuLaunchKernelEx(&direct, function, pointers, nullptr);
                       }));
     launched = std::min(launched, nanosecondsOf(device, [&] {
                           tessera_rt_launch(nothing, &config, words, 5, stream);
                         }));
-    prepared = std::min(prepared, nanosecondsOf(device, [&] {
-                          tessera_rt_execute_on(kept, nullptr, stream);
-                        }));
+    prepared = std::min(
+        prepared, nanosecondsOf(device, [&] { tessera_rt_execute_on(kept, nullptr, stream); }));
     rebound = std::min(rebound, nanosecondsOf(device, [&] {
                          tessera_rt_rebind(kept, args, 5);
                          tessera_rt_execute_on(kept, nullptr, stream);
@@ -354,16 +352,17 @@ TEST_P(GpuTest, LaunchOverhead) {
                         tessera_rt_frame_release(frame);
                       }));
   }
-  std::printf("launch overhead, five arguments, nanoseconds: the driver's own launch %.0f; over "
-              "it: tessera_rt_launch %.0f, a prepared call %.0f, a call like the one before %.0f, a "
-              "whole call %.0f\n",
-              driver, launched - driver, prepared - driver, rebound - driver, called - driver);
+  std::printf(
+      "launch overhead, five arguments, nanoseconds: the driver's own launch %.0f; over "
+      "it: tessera_rt_launch %.0f, a prepared call %.0f, a call like the one before %.0f, a "
+      "whole call %.0f\n",
+      driver, launched - driver, prepared - driver, rebound - driver, called - driver);
   RecordProperty("driver_ns", static_cast<int>(driver));
   RecordProperty("launch_over_ns", static_cast<int>(launched - driver));
   RecordProperty("prepared_over_ns", static_cast<int>(prepared - driver));
   RecordProperty("rebound_over_ns", static_cast<int>(rebound - driver));
   RecordProperty("call_over_ns", static_cast<int>(called - driver));
-  // Time on a machine without a GPU is whatever else runs there.
+  // Times on a machine without a GPU depend on other processes.
   double limit = std::string(infoOf(device).name) == "Fake GPU" ? 5000 : 300;
   EXPECT_LT(launched - driver, limit);
   EXPECT_LT(prepared - driver, limit);

@@ -1,7 +1,7 @@
 //===- Main.cpp - The conformance suite -----------------------------------===//
 //
-//   runtime_cts [--gtest_filter=…]       the suite; GPU tests are skipped where there is no GPU
-//   runtime_cts --child SCENARIO DEVICE  what the suite runs in processes of their own
+//   runtime_cts [--gtest_filter=…]       the suite; GPU tests are skipped without a GPU
+//   runtime_cts --child SCENARIO DEVICE  a scenario in a child process
 //
 //===----------------------------------------------------------------------===//
 

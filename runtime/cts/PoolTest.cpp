@@ -22,7 +22,7 @@ template <typename T> int64_t pointer(T *address) {
   return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address));
 }
 
-/// A kernel that is launched over a grid of the first word, on as many threads as there are.
+/// A kernel that is launched over a grid of the first word, on all threads.
 struct Launcher {
   tessera_rt_kernel kernel;
   uint64_t scratch = 0;
@@ -69,7 +69,7 @@ TEST_F(Pool, LaunchesAfterAPause) {
   Launcher launch{countKernel};
   std::vector<std::atomic<int>> counts(100);
   for (int round = 0; round < 20; ++round) {
-    usleep(2000); // the workers sleep by now
+    usleep(2000); // the workers are asleep by now
     launch({100, pointer(counts.data())});
   }
   for (auto &count : counts)
@@ -109,7 +109,7 @@ TEST_F(Pool, ScratchThatCannotBeHad) {
   tessera_rt_module_release(module);
 }
 
-/// How many launches used the pool.
+/// The number of launches that used the pool.
 uint64_t parallelLaunches() {
   tessera_rt_metrics metrics = {};
   metrics.struct_bytes = sizeof(metrics);
@@ -117,7 +117,7 @@ uint64_t parallelLaunches() {
   return metrics.parallel_launches;
 }
 
-/// Waits for as many microseconds per index as its word says.
+/// Waits for as many microseconds per index as its argument word.
 void waitKernel(const int64_t *args, int64_t begin, int64_t end, const tessera_rt_kernel_env *) {
   auto until =
       std::chrono::steady_clock::now() + std::chrono::microseconds(args[0] * (end - begin));
@@ -141,7 +141,7 @@ TEST_F(Pool, SmallWorkIsNotSharedOnceItIsKnown) {
   uint64_t before = parallelLaunches();
   for (int i = 0; i < 20; ++i)
     call(0);
-  EXPECT_LT(parallelLaunches() - before, 10u); // an interrupted one may look large
+  EXPECT_LT(parallelLaunches() - before, 10u); // an interrupted one may appear large
   for (int i = 0; i < 20; ++i)
     call(100);
   EXPECT_GT(parallelLaunches() - before, 10u);

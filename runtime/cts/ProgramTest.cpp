@@ -83,7 +83,8 @@ TEST(Scalars, RoundToTheArgumentType) {
   EXPECT_EQ(scalarBits(0x1p-24, DType::FP16), 1u);
   EXPECT_EQ(scalarBits(0x1p-25, DType::FP16), 0u);
   EXPECT_EQ(scalarBits(0x1.8p-25, DType::FP16), 1u);
-  EXPECT_EQ(scalarBits(0x1.ffcp-15, DType::FP16), 0x0400u); // rounds up to the least normal number
+  EXPECT_EQ(scalarBits(0x1.ffcp-15, DType::FP16),
+            0x0400u); // rounds up to the smallest normal number
   EXPECT_EQ(scalarBits(1.0, DType::FP8E5M2), 0x3cu);
   EXPECT_EQ(scalarBits(57344.0, DType::FP8E5M2), 0x7bu);
   EXPECT_EQ(scalarBits(61440.0, DType::FP8E5M2), 0x7cu);
@@ -127,7 +128,7 @@ TEST(Program, RoundTrip) {
       << toString(program);
 }
 
-/// A change that must make axpy() invalid.
+/// A change that makes axpy() invalid.
 struct Damage {
   const char *name;
   void (*apply)(Program &);
@@ -144,19 +145,13 @@ TEST(Program, ValidationRefuses) {
        }},
       {"a later slot", [](Program &p) { p.slots[4].expr = Expr::slot(4); }},
       {"a slot that is not there", [](Program &p) { p.guards[0].condition = Expr::slot(99); }},
-      {"a negative slot",
-       [](Program &p) {
-         p.guards[0].condition.code = {{ExprOp::Slot, -1}};
-       }},
+      {"a negative slot", [](Program &p) { p.guards[0].condition.code = {{ExprOp::Slot, -1}}; }},
       {"an unknown operation",
        [](Program &p) { p.guards[0].condition.code.back().op = static_cast<ExprOp>(77); }},
       {"an argument that is not there", [](Program &p) { p.slots[0].arg = 3; }},
       {"a dimension that is not there", [](Program &p) { p.slots[0].dim = 1; }},
       {"the size of a scalar", [](Program &p) { p.slots[0].arg = 2; }},
-      {"a float as an integer",
-       [](Program &p) {
-         p.slots[0] = {Slot::ArgInt, 2, 0, {}};
-       }},
+      {"a float as an integer", [](Program &p) { p.slots[0] = {Slot::ArgInt, 2, 0, {}}; }},
       {"a kernel that is not there", [](Program &p) { p.steps[0].kernel = 2; }},
       {"no grid", [](Program &p) { p.steps[0].grid.clear(); }},
       {"a grid of four", [](Program &p) { p.steps[0].grid.resize(4, Expr::constant(1)); }},
@@ -205,7 +200,7 @@ TEST(Program, PrintsAreKept) {
   EXPECT_NE(toString(program).find("print \"t\" int8[2] temp0"), std::string::npos);
   program.prints[0].index = 7;
   EXPECT_FALSE(validate(program, error));
-  EXPECT_NE(error.find("what is printed as 'out'"), std::string::npos) << error;
+  EXPECT_NE(error.find("the print of 'out'"), std::string::npos) << error;
 }
 
 TEST(Program, TensorMapsAreKept) {
@@ -222,8 +217,10 @@ TEST(Program, TensorMapsAreKept) {
   std::string error;
   ASSERT_TRUE(decode(bytes, read, error)) << error;
   EXPECT_EQ(encode(read), bytes);
-  EXPECT_NE(toString(read).find("tensor map of word 0, elements of 2 bytes, 2 spans of 64, boxes (dim 1: 32, dim 0: 8)"),
-            std::string::npos);
+  EXPECT_NE(
+      toString(read).find(
+          "tensor map of word 0, elements of 2 bytes, 2 spans of 64, boxes (dim 1: 32, dim 0: 8)"),
+      std::string::npos);
   auto refuses = [&](auto change) {
     Program other = program;
     change(other.steps[0].maps[0]);
@@ -242,7 +239,7 @@ TEST(Program, TensorMapsAreKept) {
   EXPECT_FALSE(refuses([](TensorMap &) {}));
 }
 
-// As many digits as tell every value of a small type from its neighbours.
+// Enough digits to distinguish every value of a small type from its neighbours.
 TEST(Print, SmallFloatsComeBack) {
   for (DType dtype : {DType::FP16, DType::BF16, DType::FP8E4M3, DType::FP8E5M2})
     for (uint32_t bits = 0; bits < 1u << 8 * dtypeBytes(dtype); ++bits) {
@@ -258,8 +255,9 @@ TEST(Print, SmallFloatsComeBack) {
 TEST(Print, LongTensorsAreCut) {
   std::vector<int64_t> sizes = {1000, 2};
   std::vector<int8_t> data(2000, 7);
-  EXPECT_EQ(formatTensor("x", DType::Int8, sizes, reinterpret_cast<char *>(data.data())),
-            "x: int8[1000, 2]\n[[7, 7],\n [7, 7],\n [7, 7],\n ...,\n [7, 7],\n [7, 7],\n [7, 7]]\n");
+  EXPECT_EQ(
+      formatTensor("x", DType::Int8, sizes, reinterpret_cast<char *>(data.data())),
+      "x: int8[1000, 2]\n[[7, 7],\n [7, 7],\n [7, 7],\n ...,\n [7, 7],\n [7, 7],\n [7, 7]]\n");
 }
 
 TEST(Program, EveryTruncationIsRefused) {
@@ -271,8 +269,8 @@ TEST(Program, EveryTruncationIsRefused) {
   }
 }
 
-// Programs have no checksum of their own: random damage must be refused or give a program that is
-// valid.
+// Programs have no checksum of their own: random corruption must be rejected or give a valid
+// program.
 TEST(Program, MutationsNeverCrash) {
   const std::vector<uint8_t> good = encode(printing());
   std::mt19937 random(2);

@@ -8,7 +8,7 @@
 
 namespace tessera::rt::test {
 
-/// Whether a sanitizer watches: times mean nothing then.
+/// Whether a sanitizer is active: times are meaningless then.
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 inline constexpr bool isInstrumented = true;
 #else
@@ -34,7 +34,7 @@ tessera_rt_value scalar(double value);
 /// scalars, then `extra`.
 Program launchOnly(unsigned intArguments, std::vector<Expr> grid, std::vector<Word> extra = {});
 
-/// A module of one function "f"; fails the test when it does not load.
+/// A module of one function "f"; fails the test if it does not load.
 tessera_rt_module *load(const Program &program, std::vector<tessera_rt_native_kernel> kernels);
 
 } // namespace tessera::rt::test

@@ -1,4 +1,4 @@
-//===- RebindTest.cpp - Calls like the one before -------------------------===//
+//===- RebindTest.cpp - Repeated calls ------------------------------------===//
 
 #include "Programs.h"
 
@@ -96,7 +96,7 @@ TEST(RebindAddress, GuardsOfAddressesAreCheckedAgain) {
   tessera_rt_module_release(module);
 }
 
-/// The last element of what a call with this vector and zeros gives.
+/// The last element of a call's result with this vector and zeros.
 float lastOf(const tessera_rt_function *function, float *data, int64_t size, float factor) {
   float sum[16] = {}, zeros[16] = {};
   Vector vector = {size, 1};
@@ -118,7 +118,7 @@ TEST_F(Rebind, ReleasedFramesServeTheNextCall) {
     EXPECT_EQ(lastOf(function, x, size, 3), 3 * static_cast<float>(size - 1));
     EXPECT_EQ(lastOf(function, y, size, 2), 200);
   }
-  // What is refused leaves nothing behind that would pass.
+  // A rejected call leaves no state that would let a later one pass.
   Vector vector = {16, 1}, shorter = {15, 1};
   for (int repeat = 0; repeat < 3; ++repeat) {
     tessera_rt_value args[] = {vector.value(x), shorter.value(y), scalar(2)};
@@ -129,7 +129,7 @@ TEST_F(Rebind, ReleasedFramesServeTheNextCall) {
 }
 
 TEST_F(Rebind, FramesOutliveTheirFunctions) {
-  // More modules than a thread keeps frames; a new function may lie where an old one lay.
+  // More modules than a thread keeps frames; a new function may have the address of an old one.
   for (int i = 0; i < 40; ++i) {
     tessera_rt_module *other = load(axpy(), {{"copy", copyKernel, 0}, {"scale", scaleKernel, 0}});
     const tessera_rt_function *same = tessera_rt_find_function(other, "f", 0);

@@ -1,4 +1,4 @@
-//===- TargetTest.cpp - Which code runs on which machine ------------------===//
+//===- TargetTest.cpp - Which code runs on which target -------------------===//
 
 #include "tessera_rt/target.h"
 
@@ -19,11 +19,11 @@ TEST(Target, Chips) {
     EXPECT_FALSE(parseChip(wrong, chip)) << wrong;
 }
 
-TEST(Target, Roads) {
-  EXPECT_TRUE(hasRoad("sm_90:tileir,x86_64", "tileir"));
-  EXPECT_FALSE(hasRoad("sm_90:tileir,x86_64", "ptx"));
-  EXPECT_FALSE(hasRoad("sm_90", "ptx"));
-  EXPECT_FALSE(hasRoad("sm_90:ptxas", "ptx"));
+TEST(Target, Backends) {
+  EXPECT_TRUE(hasBackend("sm_90:tileir,x86_64", "tileir"));
+  EXPECT_FALSE(hasBackend("sm_90:tileir,x86_64", "ptx"));
+  EXPECT_FALSE(hasBackend("sm_90", "ptx"));
+  EXPECT_FALSE(hasBackend("sm_90:ptxas", "ptx"));
 }
 
 TEST(Target, Fits) {

@@ -10,8 +10,8 @@
 using namespace tessera::rt;
 
 namespace {
-/// Frames that this thread released: a call with the shapes of the one before binds its frame
-/// again, which takes a fraction of the time, and any other call takes its memory.
+/// Frames that this thread released: a call with the shapes of a previous one binds its frame
+/// again, which takes a fraction of the time; any other call reuses its memory.
 struct SpareFrames {
   ~SpareFrames() {
     for (tessera_rt_frame *frame : frames)
@@ -64,7 +64,7 @@ static const char *kindName(int32_t kind) {
   return kind >= 0 && kind < 4 ? names[kind] : "an unknown kind of value";
 }
 
-/// Kind, type and rank of each argument: a caller that keeps specialisations apart by them never
+/// Kind, type and rank of each argument: a caller that distinguishes specialisations by them never
 /// fails here.
 static tessera_rt_status checkArgument(const Argument &arg, const tessera_rt_value &value,
                                        int32_t device) {
@@ -97,12 +97,12 @@ static std::string expand(const Guard &guard, const int64_t *slots) {
   return expand(guard.message, values);
 }
 
-/// Places each temporary at the lowest offset that is free during all of its steps. False on
+/// Assigns each temporary the lowest offset that is free during all of its steps. Returns false on
 /// overflow.
 static bool placeTemporaries(const Plan &plan, tessera_rt_frame *frame) {
   size_t count = plan.temporaries.size();
   bool overflow = false;
-  // Pairs (offset, bytes) of those already placed; counts are small, so each looks at all others.
+  // Pairs (offset, bytes) of those already placed; counts are small, so a quadratic search is fine.
   std::vector<int64_t> bytes(count);
   for (size_t i = 0; i < count; ++i) {
     const PlanTemporary &temp = plan.temporaries[i];
@@ -146,7 +146,7 @@ double tessera::rt::stepWork(const tessera_rt_frame *frame, size_t index) {
   return overflow ? -1 : static_cast<double>(work);
 }
 
-/// Reading and writing every element is the least there is to do.
+/// Reading and writing every element is the minimum of work.
 int64_t tessera::rt::callWork(const tessera_rt_frame *frame, const tessera_rt_value *args) {
   constexpr double elementsPerNanosecond = 8, most = 1e18;
   const Plan &plan = frame->function->plan;
@@ -219,7 +219,8 @@ static tessera_rt_status bind(const tessera_rt_function *function, const tessera
       break;
     }
   }
-  // Specialisation guards come first: a call that belongs elsewhere must not be called wrong.
+  // Specialisation guards come first: a call that belongs to another specialisation must not be
+  // reported as invalid.
   for (const PlanGuard &guard : plan.guards)
     if (!plan.holds(guard, slots, overflow))
       return fail(guard.kind == Guard::Error ? TESSERA_RT_ARGUMENT : TESSERA_RT_MISMATCH,

@@ -7,7 +7,7 @@
 namespace tessera::rt {
 
 static constexpr char bundleMagic[4] = {'T', 'S', 'R', 'B'};
-static constexpr uint32_t bundleVersion = 3;
+static constexpr uint32_t bundleVersion = 4;
 static constexpr size_t headerBytes = 32;
 static constexpr size_t headerChecksumAt = 24;
 static constexpr size_t tableEntryBytes = 32;
@@ -174,6 +174,16 @@ std::vector<uint8_t> encode(const Bundle &bundle) {
   return std::move(writer.bytes);
 }
 
+bool isBundlePrefix(std::span<const uint8_t> bytes) {
+  Reader header(bytes);
+  auto magic = header.raw(sizeof(bundleMagic));
+  if (header.ok() && std::memcmp(magic.data(), bundleMagic, sizeof(bundleMagic)) != 0)
+    return false;
+  header.u32();
+  uint64_t total = header.u64();
+  return !header.ok() || bytes.size() <= total;
+}
+
 bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error) {
   bundle = Bundle();
   auto fail = [&](std::string message) {
@@ -189,15 +199,14 @@ bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error) 
     return fail("it is of version " + std::to_string(version) + ", this runtime reads version " +
                 std::to_string(bundleVersion) + ": a newer runtime is needed");
   if (version != bundleVersion)
-    return fail("expected version " + std::to_string(bundleVersion) + ", found " +
-                std::to_string(version) + ": build it again");
+    return fail("it is of version " + std::to_string(version) + ", this runtime reads version " +
+                std::to_string(bundleVersion) + ": build it again with this release");
   uint64_t total = header.u64();
   if (total != bytes.size())
     return fail("expected " + std::to_string(total) + " bytes, found " +
-                std::to_string(bytes.size()) +
-                (bytes.size() < total ? ": it is truncated" : ""));
+                std::to_string(bytes.size()) + (bytes.size() < total ? ": it is truncated" : ""));
   uint32_t sections = header.u32();
-  header.u32();
+  bool isZero = header.u32() == 0;
   uint64_t sum = header.u64();
   auto table = header.raw(static_cast<uint64_t>(sections) * tableEntryBytes);
   if (!header.ok())
@@ -206,15 +215,24 @@ bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error) 
   std::memset(head.data() + headerChecksumAt, 0, 8);
   if (checksum(head) != sum)
     return fail("the checksum of its header does not match");
+  if (!isZero)
+    return fail("its header has a field that is not known");
 
   Reader entries(table);
+  // Sections do not overlap: their total size, which is copied, is at most that of the file.
+  uint64_t end = head.size();
   for (uint32_t i = 0; i < sections; ++i) {
     uint32_t kind = entries.u32();
-    entries.u32();
+    bool hasZero = entries.u32() == 0;
     uint64_t offset = entries.u64(), length = entries.u64(), sectionSum = entries.u64();
     std::string name = "section " + std::to_string(i);
+    if (!hasZero)
+      return fail(name + " has a field that is not known");
     if (offset > bytes.size() || length > bytes.size() - offset)
-      return fail(name + " lies outside of it");
+      return fail(name + " is outside of the file");
+    if (offset < end)
+      return fail(name + " overlaps the section before it");
+    end = offset + length;
     auto section = bytes.subspan(offset, length);
     if (checksum(section) != sectionSum)
       return fail("the checksum of " + name + " does not match");

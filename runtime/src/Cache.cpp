@@ -1,52 +1,29 @@
 //===- Cache.cpp - Content-addressed entries on disk ----------------------===//
-//
-// Entry file: "TSRC", u32 version, u64 length, u64 checksum, payload. It lies at FOLDER/ab/cdef…,
-// where the key is abcdef…. Temporary files lie in FOLDER/tmp; those that a killed process left are
-// removed an hour later.
-//
-//===----------------------------------------------------------------------===//
 
 #include "tessera_rt/cache.h"
 
-#include "Codec.h"
+#include "CacheFiles.h"
 #include "Metrics.h"
 #include "Status.h"
-#include "tessera_rt/bundle.h"
 
-#include <atomic>
-#include <cerrno>
 #include <cstdlib>
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <cstring>
 #include <time.h>
 #include <unistd.h>
 
 namespace tessera::rt {
 
-static constexpr char entryMagic[4] = {'T', 'S', 'R', 'C'};
-static constexpr uint32_t entryVersion = 1;
-static constexpr size_t entryHeader = 24;
-static constexpr time_t staleSeconds = 3600;
+using namespace cache;
 
-namespace {
-/// An open file that closes itself.
-struct File {
-  int fd;
-  explicit File(int fd) : fd(fd) {}
-  File(const File &) = delete;
-  ~File() {
-    if (fd >= 0)
-      close(fd);
-  }
-};
-} // namespace
+/// The resolution of an entry's last use: an update costs a write to the disk.
+static constexpr time_t stampSeconds = 60;
+
+static std::string variable(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
 
 std::string cacheFolder() {
-  auto variable = [](const char *name) -> std::string {
-    const char *value = std::getenv(name);
-    return value ? value : "";
-  };
   if (std::string folder = variable("TESSERA_CACHE"); !folder.empty())
     return folder == "off" ? "" : folder;
   if (std::string base = variable("XDG_CACHE_HOME"); !base.empty())
@@ -56,166 +33,159 @@ std::string cacheFolder() {
   return "";
 }
 
-static bool validKey(std::string_view key) {
-  if (key.size() < 8 || key.size() > 128)
-    return false;
-  for (char c : key)
-    if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-      return false;
-  return true;
+std::string sharedCacheFolder() { return variable("TESSERA_SHARED_CACHE"); }
+
+/// Reports a folder or file that exists and is not trusted; a missing one is not reported.
+static bool isRefused(const Opened &opened, const std::string &path) {
+  if (opened.isDistrusted)
+    warnOnce("cache: nothing is loaded from " + path + ": " + opened.problem);
+  return !opened.ok();
 }
 
-static std::string shardPath(const std::string &folder, std::string_view key) {
-  return folder + "/" + std::string(key.substr(0, 2));
+/// Records that an entry is in use, for eviction.
+static void stamp(const Opened &file) {
+  if (file.info.st_mtime + stampSeconds < time(nullptr))
+    futimens(file.fd(), nullptr);
 }
 
-static std::string entryPath(const std::string &folder, std::string_view key) {
-  return shardPath(folder, key) + "/" + std::string(key.substr(2));
-}
-
-static std::optional<std::vector<uint8_t>> readFile(int fd) {
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+static std::optional<Loaded> readEntry(const Place &place, std::string_view key) {
+  std::string hash = cacheKey(key), path = place.path + "/" + shardOf(hash);
+  Opened folder = openPlace(place);
+  if (isRefused(folder, place.path))
     return std::nullopt;
-  std::vector<uint8_t> bytes(static_cast<size_t>(info.st_size));
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t got = read(fd, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      break;
-    done += static_cast<size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
-static bool writeAll(int fd, std::span<const uint8_t> bytes) {
-  while (!bytes.empty()) {
-    ssize_t put = write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put <= 0)
-      return false;
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
-  return true;
-}
-
-static std::optional<std::vector<uint8_t>> readEntry(std::string_view key) {
-  std::string folder = cacheFolder();
-  if (folder.empty() || !validKey(key))
+  Opened shard = openFolder(folder.fd(), shardOf(hash));
+  if (isRefused(shard, path))
     return std::nullopt;
-  std::string path = entryPath(folder, key);
-  File file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd < 0)
+  path += "/" + fileOf(hash);
+  Opened file = openFile(shard.fd(), fileOf(hash));
+  if (isRefused(file, path))
     return std::nullopt;
-  auto bytes = readFile(file.fd);
-  if (bytes) {
-    Reader reader(*bytes);
-    auto magic = reader.raw(sizeof(entryMagic));
-    bool good = reader.ok() && std::memcmp(magic.data(), entryMagic, sizeof(entryMagic)) == 0;
-    uint32_t version = reader.u32();
-    uint64_t length = reader.u64(), sum = reader.u64();
-    auto payload = reader.raw(length);
-    if (good && version == entryVersion && reader.atEnd() && checksum(payload) == sum) {
-      bytes->erase(bytes->begin(), bytes->begin() + entryHeader);
-      return bytes;
-    }
+  Loaded loaded;
+  Verdict verdict = load(file, loaded);
+  if (verdict.kind == Verdict::Good && loaded.entry.key != key)
+    verdict = {Verdict::Damaged, "it was made for another key"};
+  if (verdict.kind == Verdict::Good) {
+    if (!place.isShared)
+      stamp(file);
+    return loaded;
   }
-  log(TESSERA_RT_LOG_INFO, "cache: deleted the damaged entry " + path);
-  unlink(path.c_str());
+  bool isDamaged = verdict.kind == Verdict::Damaged;
+  log(TESSERA_RT_LOG_INFO, std::string("cache: the ") + (isDamaged ? "damaged " : "") + "entry " +
+                               path + " is not used: " + verdict.reason);
+  if (!place.isShared && isDamaged)
+    unlinkat(shard.fd(), fileOf(hash).c_str(), 0);
   return std::nullopt;
 }
 
+static std::string_view textOf(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+static std::span<const uint8_t> bytesOf(std::string_view text) {
+  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
+}
+
+/// Lines are merged from both caches; of other entries the first one is used.
+static std::optional<std::vector<uint8_t>> find(std::string_view key) {
+  std::optional<Loaded> own, shared;
+  if (std::optional<Place> place = ownPlace())
+    own = readEntry(*place, key);
+  std::optional<Place> behind = sharedPlace();
+  if (behind && (!own || own->entry.flags & linesFlag))
+    shared = readEntry(*behind, key);
+  if (own && shared && shared->entry.flags & linesFlag) {
+    std::string all = joinLines(textOf(shared->entry.payload), textOf(own->entry.payload));
+    return std::vector<uint8_t>(all.begin(), all.end());
+  }
+  std::optional<Loaded> &found = own ? own : shared;
+  if (!found)
+    return std::nullopt;
+  size_t head = found->bytes.size() - found->entry.payload.size();
+  found->bytes.erase(found->bytes.begin(), found->bytes.begin() + static_cast<ptrdiff_t>(head));
+  return std::move(found->bytes);
+}
+
 std::optional<std::vector<uint8_t>> cacheGet(std::string_view key) {
-  auto entry = readEntry(key);
+  auto entry = find(key);
   count(entry ? metrics.cacheHits : metrics.cacheMisses);
   if (entry)
     count(metrics.cacheReadBytes, entry->size());
   return entry;
 }
 
-static bool makeFolder(const std::string &path) {
-  if (mkdir(path.c_str(), 0777) == 0 || errno == EEXIST)
-    return true;
-  if (errno != ENOENT)
-    return false;
-  size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos || slash == 0 || !makeFolder(path.substr(0, slash)))
-    return false;
-  return mkdir(path.c_str(), 0777) == 0 || errno == EEXIST;
+/// Counts a write, or warns once that writing fails.
+static bool isWritten(const std::string &problem, size_t bytes) {
+  if (problem.empty())
+    count(metrics.cacheWrittenBytes, bytes);
+  else
+    warnOnce("the cache cannot be written, compiled code is not kept: " + problem);
+  return problem.empty();
 }
 
-/// Removes what killed processes left behind.
-static void sweep(const std::string &folder) {
-  DIR *dir = opendir(folder.c_str());
-  if (!dir)
-    return;
-  while (dirent *entry = readdir(dir)) {
-    struct stat info;
-    if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &info, 0) == 0 &&
-        S_ISREG(info.st_mode) && info.st_mtime + staleSeconds < time(nullptr))
-      unlinkat(dirfd(dir), entry->d_name, 0);
-  }
-  closedir(dir);
-}
-
-/// Why the entry could not be written ("" when it was).
-static std::string tryPut(const std::string &folder, std::string_view key,
-                          std::span<const uint8_t> bytes) {
-  auto reason = [](const std::string &path) { return path + ": " + std::strerror(errno); };
-  std::string shard = shardPath(folder, key), temporaries = folder + "/tmp";
-  if (!makeFolder(shard))
-    return reason(shard);
-  if (!makeFolder(temporaries))
-    return reason(temporaries);
-  static std::atomic<bool> swept{false};
-  if (!swept.exchange(true))
-    sweep(temporaries);
-
-  static std::atomic<uint64_t> counter{0};
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  std::string path = temporaries + "/" + std::to_string(getpid()) + "-" +
-                     std::to_string(now.tv_sec) + "-" + std::to_string(now.tv_nsec) + "-" +
-                     std::to_string(counter++);
-  Writer header;
-  header.raw(entryMagic, sizeof(entryMagic));
-  header.u32(entryVersion);
-  header.u64(bytes.size());
-  header.u64(checksum(bytes));
-  std::string problem;
-  {
-    File file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.fd < 0)
-      return reason(path);
-    if (!writeAll(file.fd, header.bytes) || !writeAll(file.fd, bytes) || fsync(file.fd) != 0)
-      problem = reason(path);
-  }
-  std::string target = entryPath(folder, key);
-  if (problem.empty() && rename(path.c_str(), target.c_str()) != 0)
-    problem = reason(target);
-  if (!problem.empty())
-    unlink(path.c_str());
-  return problem;
-}
-
-bool cachePut(std::string_view key, std::span<const uint8_t> bytes) {
-  std::string folder = cacheFolder();
-  if (folder.empty() || !validKey(key))
+static bool put(const Entry &entry) {
+  std::optional<Place> place = ownPlace();
+  if (!place)
     return false;
-  std::string problem = tryPut(folder, key, bytes);
-  if (problem.empty()) {
-    count(metrics.cacheWrittenBytes, bytes.size());
-    return true;
+  uint64_t bytes = entry.key.size() + entry.payload.size();
+  if (entry.key.size() > maxKeyBytes || bytes > maxPayloadBytes || bytes > limit()) {
+    log(TESSERA_RT_LOG_INFO,
+        "cache: an entry of " + formatBytes(bytes) + " is too large to be kept");
+    return false;
   }
-  static std::atomic<bool> warned{false};
-  if (!warned.exchange(true))
-    log(TESSERA_RT_LOG_WARNING,
-        "the cache cannot be written, compiled code is not kept: " + problem);
-  return false;
+  return isWritten(store(*place, entry), entry.payload.size());
+}
+
+bool cachePut(std::string_view key, std::span<const uint8_t> bytes) { return put({0, key, bytes}); }
+
+bool cacheAddLine(std::string_view key, std::string_view line) {
+  std::optional<Place> place = ownPlace();
+  if (!place)
+    return false;
+  std::optional<Loaded> known = readEntry(*place, key);
+  std::string old(known ? textOf(known->entry.payload) : std::string_view());
+  std::string all = joinLines(old, line);
+  return all == old || put({linesFlag, key, bytesOf(all)});
+}
+
+static std::optional<CacheTable> readTable(const Place &place, const std::string &name) {
+  CacheTable table{place.path + "/" + name, ""};
+  Opened folder = openPlace(place);
+  if (isRefused(folder, place.path))
+    return std::nullopt;
+  Opened file = openFile(folder.fd(), name);
+  std::vector<uint8_t> bytes;
+  if (isRefused(file, table.path))
+    return std::nullopt;
+  if (static_cast<uint64_t>(file.info.st_size) > maxTableBytes || !readWhole(file, bytes)) {
+    warnOnce("cache: nothing is loaded from " + table.path + ": expected at most " +
+             formatBytes(maxTableBytes));
+    return std::nullopt;
+  }
+  table.text.assign(bytes.begin(), bytes.end());
+  return table;
+}
+
+std::optional<CacheTable> cacheTable(std::string_view name) {
+  if (!isTableName(name))
+    return std::nullopt;
+  for (const std::optional<Place> &place : {ownPlace(), sharedPlace()})
+    if (place)
+      if (std::optional<CacheTable> table = readTable(*place, std::string(name)))
+        return table;
+  return std::nullopt;
+}
+
+bool cachePutTable(std::string_view name, std::string_view text) {
+  std::optional<Place> place = ownPlace();
+  if (!place || !isTableName(name) || text.size() > maxTableBytes)
+    return false;
+  Opened folder = makePlace(*place);
+  if (!folder.ok())
+    return isWritten(place->path + ": " + folder.problem, 0);
+  int failure;
+  return isWritten(
+      writeWhole(*place, folder.fd(), folder.fd(), std::string(name), bytesOf(text), failure),
+      text.size());
 }
 
 } // namespace tessera::rt
@@ -227,16 +197,21 @@ void tessera_rt_cache_key(const void *bytes, size_t length, char key[TESSERA_RT_
   std::memcpy(key, text.c_str(), TESSERA_RT_KEY_CHARS + 1);
 }
 
+/// A copy for tessera_rt_free.
+static tessera_rt_status give(const void *from, size_t size, void **bytes, size_t *length) {
+  *length = size;
+  *bytes = std::malloc(size ? size : 1);
+  if (!*bytes)
+    return fail(TESSERA_RT_OUT_OF_MEMORY, "out of memory while reading the cache");
+  std::memcpy(*bytes, from, size);
+  return TESSERA_RT_OK;
+}
+
 tessera_rt_status tessera_rt_cache_get(const char *key, void **bytes, size_t *length) {
   auto entry = cacheGet(key);
   if (!entry)
-    return fail(TESSERA_RT_NOT_FOUND, "there is no cache entry " + std::string(key));
-  *length = entry->size();
-  *bytes = std::malloc(entry->size() ? entry->size() : 1);
-  if (!*bytes)
-    return fail(TESSERA_RT_OUT_OF_MEMORY, "out of memory while reading a cache entry");
-  std::memcpy(*bytes, entry->data(), entry->size());
-  return TESSERA_RT_OK;
+    return fail(TESSERA_RT_NOT_FOUND, "there is no cache entry " + cacheKey(key));
+  return give(entry->data(), entry->size(), bytes, length);
 }
 
 tessera_rt_status tessera_rt_cache_put(const char *key, const void *bytes, size_t length) {
@@ -245,8 +220,33 @@ tessera_rt_status tessera_rt_cache_put(const char *key, const void *bytes, size_
   return fail(TESSERA_RT_IO, "the cache entry could not be written");
 }
 
+tessera_rt_status tessera_rt_cache_add_line(const char *key, const char *line) {
+  if (cacheAddLine(key, line))
+    return TESSERA_RT_OK;
+  return fail(TESSERA_RT_IO, "the cache entry could not be written");
+}
+
+tessera_rt_status tessera_rt_cache_get_table(const char *name, void **bytes, size_t *length) {
+  auto table = cacheTable(name);
+  if (!table)
+    return fail(TESSERA_RT_NOT_FOUND, "the cache has no table " + std::string(name));
+  return give(table->text.data(), table->text.size(), bytes, length);
+}
+
+tessera_rt_status tessera_rt_cache_put_table(const char *name, const void *bytes, size_t length) {
+  if (cachePutTable(name, {static_cast<const char *>(bytes), length}))
+    return TESSERA_RT_OK;
+  return fail(TESSERA_RT_IO, "the table " + std::string(name) + " could not be written");
+}
+
 const char *tessera_rt_cache_folder(void) {
   static thread_local std::string folder;
   folder = cacheFolder();
+  return folder.c_str();
+}
+
+const char *tessera_rt_cache_shared_folder(void) {
+  static thread_local std::string folder;
+  folder = sharedCacheFolder();
   return folder.c_str();
 }

@@ -51,13 +51,14 @@ public:
     return status == TESSERA_RT_OK && failure.program != INT64_MAX ? tell(failure, index) : status;
   }
 
-  /// Prints what the program asks for, when all that was launched is done.
+  /// Prints the requested tensors after all launches are done.
   tessera_rt_status print() {
     const tessera_rt_function &function = *frame->function;
     if (plan.source.prints.empty())
       return TESSERA_RT_OK;
     if (auto status = function.driver->synchronize(stream))
-      return fail(status, "function '" + function.name + "' prints tensors, which has to wait for the device: " +
+      return fail(status, "function '" + function.name +
+                              "' prints tensors, which has to wait for the device: " +
                               tessera_rt_last_error());
     for (const Print &print : plan.source.prints)
       if (auto status = printOne(print))
@@ -87,11 +88,11 @@ private:
                        : bytesOf(source.results[print.index].dtype,
                                  source.results[print.index].sizes, nullptr);
     if (overflow || bytes > held)
-      return fail(TESSERA_RT_INVALID, "function '" + function.name + "': what is printed as '" +
+      return fail(TESSERA_RT_INVALID, "function '" + function.name + "': the print of '" +
                                           print.label + "' is not in memory");
     std::vector<char> data(static_cast<size_t>(bytes));
-    const void *memory = print.isTemporary ? temporaries + frame->temporaries[print.index]
-                                           : results[print.index];
+    const void *memory =
+        print.isTemporary ? temporaries + frame->temporaries[print.index] : results[print.index];
     if (bytes) {
       if (auto status = function.driver->copy(stream, data.data(), memory, data.size()))
         return status;
@@ -104,7 +105,7 @@ private:
     return TESSERA_RT_OK;
   }
 
-  /// The error of a check that did not hold.
+  /// The error of a failed check.
   tessera_rt_status tell(const tessera_rt_failure &failure, size_t index) const {
     const std::vector<Check> &checks = plan.source.steps[index].checks;
     if (failure.check < 0 || static_cast<size_t>(failure.check) >= checks.size())
@@ -122,7 +123,7 @@ private:
                 std::move(text));
   }
 
-  /// Adds the address to an offset, or puts in a scalar argument.
+  /// Adds the address to an offset, or inserts a scalar argument.
   void patch(int64_t &value, const PlanWord &w) const {
     auto add = [&](const void *base) {
       value =
@@ -157,8 +158,8 @@ private:
 
 } // namespace
 
-/// What the words of all steps are before addresses are added; the same for every call with these
-/// shapes. False on overflow.
+/// Computes the words of all steps without addresses; they are the same for every call with these
+/// shapes. Returns false on overflow.
 static bool findWords(tessera_rt_frame *frame) {
   const Plan &plan = frame->function->plan;
   bool overflow = false;
@@ -197,7 +198,7 @@ tessera_rt_status tessera_rt_execute_on(tessera_rt_frame *frame, void *const *re
   if (status == TESSERA_RT_OK)
     status = runner.print();
   if (block) {
-    // The first failure is the one to tell.
+    // The first failure is reported.
     std::string message = status ? tessera_rt_last_error() : "";
     tessera_rt_status freed = function.driver->deallocate(stream, block, bytes);
     status = status ? fail(status, std::move(message)) : freed;

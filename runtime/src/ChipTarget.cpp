@@ -50,9 +50,9 @@ template <typename Visit> static void eachNeed(std::string_view target, Visit vi
   }
 }
 
-bool hasRoad(std::string_view target, std::string_view road) {
+bool hasBackend(std::string_view target, std::string_view backend) {
   bool found = false;
-  eachNeed(target, [&](std::string_view word) { found |= word == road; });
+  eachNeed(target, [&](std::string_view word) { found |= word == backend; });
   return found;
 }
 
@@ -81,8 +81,8 @@ Fit chipFit(const std::string &target, bool isPtx, const Chip &device, std::stri
   bool later = family || chip.major < device.major;
   bool fits = chip.suffix == 'a' ? same : chip.suffix == 'f' || !isPtx ? family : later;
   if (!fits) {
-    why = "the code is for " + chip.str() + (isPtx ? " (PTX)" : "") + ", the GPU is " +
-          device.str();
+    why =
+        "the code is for " + chip.str() + (isPtx ? " (PTX)" : "") + ", the GPU is " + device.str();
     return Fit::None;
   }
   return isPtx ? Fit::Compiled : same ? Fit::Exact : Fit::Later;

@@ -1,6 +1,6 @@
 //===- Codec.h - Little-endian writing and bounds-checked reading ---------===//
 //
-// The reader never looks past its end: after the first failure every further read gives zero, and
+// The reader never reads past its end: after the first failure every further read returns zero, and
 // `ok()` is false.
 //
 //===----------------------------------------------------------------------===//
@@ -51,6 +51,8 @@ public:
   bool ok() const { return good; }
   bool atEnd() const { return good && position == bytes.size(); }
   size_t remaining() const { return bytes.size() - position; }
+  /// The value is invalid.
+  void refuse() { good = false; }
 
   uint8_t u8() { return static_cast<uint8_t>(integer(1)); }
   uint32_t u32() { return static_cast<uint32_t>(integer(4)); }
@@ -72,8 +74,8 @@ public:
     return {data.begin(), data.end()};
   }
 
-  /// A count of things that take at least `least` bytes each: one that cannot be true is a failure,
-  /// so that a corrupt count never asks for much memory.
+  /// A count of elements that take at least `least` bytes each: an impossible count is a failure,
+  /// so that a corrupt count never causes large allocations.
   uint32_t count(size_t least) {
     uint32_t value = u32();
     if (value > remaining() / least)

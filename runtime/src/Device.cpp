@@ -8,7 +8,7 @@
 
 using namespace tessera::rt;
 
-// The handles of the C ABI are the drivers' objects under another name.
+// The handles of the C ABI are the drivers' objects.
 static Event *unwrap(tessera_rt_event *event) { return reinterpret_cast<Event *>(event); }
 static Graph *unwrap(tessera_rt_graph *graph) { return reinterpret_cast<Graph *>(graph); }
 static Library *unwrap(tessera_rt_library *library) { return reinterpret_cast<Library *>(library); }
@@ -77,7 +77,7 @@ tessera_rt_status tessera_rt_device_synchronize(int32_t device) {
               [](Driver &driver, int32_t ordinal) { return driver.synchronizeDevice(ordinal); });
 }
 
-/// Both devices, where one driver serves them: nothing else can see its memory.
+/// Both devices, if one driver serves them; no other driver can access its memory.
 template <typename Work>
 static tessera_rt_status withPeers(int32_t device, int32_t peer, Work work) {
   if (!driverOf(device) || !driverOf(peer))
@@ -110,8 +110,8 @@ tessera_rt_status tessera_rt_device_enable_access(int32_t device, int32_t peer) 
 
 tessera_rt_status tessera_rt_address_device(const void *address, int32_t *device) {
   int32_t ordinal;
-  *device = cudaAddressDevice(address, ordinal) ? TESSERA_RT_DEVICE_CUDA(ordinal)
-                                                : TESSERA_RT_DEVICE_CPU;
+  *device =
+      cudaAddressDevice(address, ordinal) ? TESSERA_RT_DEVICE_CUDA(ordinal) : TESSERA_RT_DEVICE_CPU;
   return TESSERA_RT_OK;
 }
 
@@ -134,8 +134,8 @@ tessera_rt_status tessera_rt_stream_synchronize(tessera_rt_stream stream) {
 
 tessera_rt_status tessera_rt_stream_query(tessera_rt_stream stream, int32_t *done) {
   bool answer = false;
-  auto status = with(stream.device,
-                     [&](Driver &driver, int32_t) { return driver.query(stream, answer); });
+  auto status =
+      with(stream.device, [&](Driver &driver, int32_t) { return driver.query(stream, answer); });
   *done = answer;
   return status;
 }
@@ -221,9 +221,8 @@ tessera_rt_status tessera_rt_copy(tessera_rt_stream stream, void *target, const 
   count(metrics.copiedBytes, bytes);
   if (bytes == 0)
     return TESSERA_RT_OK;
-  return with(stream.device, [&](Driver &driver, int32_t) {
-    return driver.copy(stream, target, source, bytes);
-  });
+  return with(stream.device,
+              [&](Driver &driver, int32_t) { return driver.copy(stream, target, source, bytes); });
 }
 
 tessera_rt_status tessera_rt_fill(tessera_rt_stream stream, void *target, uint8_t value,
@@ -232,9 +231,8 @@ tessera_rt_status tessera_rt_fill(tessera_rt_stream stream, void *target, uint8_
   count(metrics.copiedBytes, bytes);
   if (bytes == 0)
     return TESSERA_RT_OK;
-  return with(stream.device, [&](Driver &driver, int32_t) {
-    return driver.fill(stream, target, value, bytes);
-  });
+  return with(stream.device,
+              [&](Driver &driver, int32_t) { return driver.fill(stream, target, value, bytes); });
 }
 
 tessera_rt_status tessera_rt_pool_get_statistics(int32_t device,
@@ -249,8 +247,7 @@ tessera_rt_status tessera_rt_pool_get_statistics(int32_t device,
 }
 
 tessera_rt_status tessera_rt_pool_trim(int32_t device, uint64_t keep) {
-  return with(device,
-              [&](Driver &driver, int32_t ordinal) { return driver.trim(ordinal, keep); });
+  return with(device, [&](Driver &driver, int32_t ordinal) { return driver.trim(ordinal, keep); });
 }
 
 tessera_rt_status tessera_rt_library_load(int32_t device, const void *bytes, size_t length,
@@ -263,9 +260,8 @@ tessera_rt_status tessera_rt_library_load(int32_t device, const void *bytes, siz
   auto *begin = static_cast<const uint8_t *>(bytes);
   image.code.assign(begin, begin + length);
   std::unique_ptr<Library> made;
-  auto status = with(device, [&](Driver &driver, int32_t ordinal) {
-    return driver.load(ordinal, image, made);
-  });
+  auto status = with(
+      device, [&](Driver &driver, int32_t ordinal) { return driver.load(ordinal, image, made); });
   if (status == TESSERA_RT_OK)
     *library = reinterpret_cast<tessera_rt_library *>(made.release());
   return status;
@@ -292,8 +288,8 @@ tessera_rt_status tessera_rt_launch(const tessera_rt_device_kernel *handle,
                                     uint32_t wordCount, tessera_rt_stream stream) {
   const Kernel *kernel = unwrap(handle);
   if (config->struct_bytes != sizeof(*config))
-    return fail(TESSERA_RT_ARGUMENT, "kernel '" + kernel->name +
-                                         "': the launch configuration is of another version");
+    return fail(TESSERA_RT_ARGUMENT,
+                "kernel '" + kernel->name + "': the launch configuration is of another version");
   if (kernel->device.device != stream.device)
     return fail(TESSERA_RT_ARGUMENT, "kernel '" + kernel->name + "' was loaded for " +
                                          deviceName(kernel->device.device) + ", the stream is of " +
@@ -314,8 +310,7 @@ tessera_rt_status tessera_rt_launch(const tessera_rt_device_kernel *handle,
   }
   shape.sharedBytes = config->shared_bytes;
   shape.flags = config->flags;
-  return driverOf(stream.device)
-      ->launch(stream, {kernel, &shape, config->grid, words, wordCount});
+  return driverOf(stream.device)->launch(stream, {kernel, &shape, config->grid, words, wordCount});
 }
 
 tessera_rt_status tessera_rt_capture_begin(tessera_rt_stream stream) {
@@ -324,8 +319,8 @@ tessera_rt_status tessera_rt_capture_begin(tessera_rt_stream stream) {
 
 tessera_rt_status tessera_rt_capture_end(tessera_rt_stream stream, tessera_rt_graph **graph) {
   Graph *made = nullptr;
-  auto status = with(stream.device,
-                     [&](Driver &driver, int32_t) { return driver.endCapture(stream, made); });
+  auto status =
+      with(stream.device, [&](Driver &driver, int32_t) { return driver.endCapture(stream, made); });
   *graph = reinterpret_cast<tessera_rt_graph *>(made);
   return status;
 }

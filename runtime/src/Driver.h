@@ -1,10 +1,10 @@
-//===- Driver.h - What every kind of device offers ------------------------===//
+//===- Driver.h - The interface of device drivers -------------------------===//
 //
-// The C ABI and the interpreter of host programs speak to devices through this interface only; the
-// CPU and CUDA implement it, and the conformance suite holds both to it. A driver is one object per
-// process that is never destroyed, since threads may still use it while the process ends.
+// The C ABI and the interpreter of host programs use devices through this interface only; the CPU
+// and CUDA implement it, and the conformance suite tests both. A driver is one object per process
+// that is never destroyed, since threads may still use it at process exit.
 //
-// Functions return a status and leave their message to tessera_rt_last_error. Ordinals count the
+// Functions return a status and set the message of tessera_rt_last_error. Ordinals count the
 // devices of the driver; a stream handle belongs to the driver.
 //
 //===----------------------------------------------------------------------===//
@@ -25,7 +25,7 @@ namespace tessera::rt {
 
 class Driver;
 
-/// Objects that a driver makes; each driver derives its own.
+/// Objects that a driver creates; each driver derives its own.
 struct Kernel {
   std::string name;
   tessera_rt_stream device; // its default stream
@@ -43,7 +43,7 @@ struct Graph {
 };
 struct Library {
   virtual ~Library() = default;
-  /// The kernel lives as long as the library.
+  /// The kernel is valid as long as the library.
   virtual tessera_rt_status find(const std::string &name, const Kernel *&kernel) = 0;
 };
 
@@ -54,13 +54,13 @@ struct Launch {
   const int64_t *grid; // three sizes
   const int64_t *words;
   uint32_t wordCount;
-  // What the CPU's thread pool likes to know.
+  // Hints for the CPU's thread pool.
   int64_t grain = 1;
   int64_t work = -1;                  // estimate in nanoseconds of one core; negative: unknown
-  std::atomic<float> *cost = nullptr; // measured there, unless null
-  // Where the CPU tells of a check that failed, if the launch runs at once.
+  std::atomic<float> *cost = nullptr; // measured time, unless null
+  // Where the CPU reports a failed check, if the launch runs synchronously.
   tessera_rt_failure *failure = nullptr;
-  // Parameters behind the words, of GPUs.
+  // Parameters after the words, for GPUs.
   std::span<const TensorMap> maps = {};
 };
 
@@ -120,9 +120,9 @@ Driver *driverOf(int32_t device);
 
 Driver &cpuDriver();
 Driver &cudaDriver();
-/// The device of an address, where CUDA is in use and knows it.
+/// The device of an address, if CUDA is in use and knows it.
 bool cudaAddressDevice(const void *address, int32_t &ordinal);
-/// Sums over all GPUs that are in use; never starts the driver.
+/// Sums over all open GPUs; never starts the driver.
 tessera_rt_pool_statistics cudaPoolTotals();
 void cudaTrimAll();
 

@@ -1,8 +1,8 @@
 //===- Frame.h - One call, bound to its arguments -------------------------===//
 //
-// A frame is one allocation: its header, then the arrays whose lengths the plan fixes. Temporaries
-// of a call share one block; two of them overlap in it only if no step needs both. A thread keeps
-// what it releases for its next calls of the same function.
+// A frame is one allocation: its header, then the arrays whose lengths the plan determines.
+// Temporaries of a call share one block; two of them overlap in it only if no step needs both. A
+// thread keeps released frames for its next calls of the same function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 struct tessera_rt_frame {
   const tessera_rt_function *function;
-  uint64_t functionNumber; // the function may be gone when the frame is released
+  uint64_t functionNumber; // the function may be destroyed before the frame is released
   int64_t *slots;
   int64_t *scalars; // bits of a scalar argument: int64_t or double
   void **addresses; // of tensor arguments
@@ -22,19 +22,19 @@ struct tessera_rt_frame {
   int64_t *temporaries; // byte offsets into the block
   int64_t *grids;       // three sizes for each step; the first is 0 where the grid is empty
   int64_t *shapes;      // sizes, then strides of each tensor argument
-  int64_t *words;       // of all steps, byte offsets in place of addresses
-  bool hasWords;        // they are found when the call first runs
+  int64_t *words;       // of all steps, with byte offsets instead of addresses
+  bool hasWords;        // computed when the call first runs
   int64_t temporaryBytes;
   int64_t work; // negative: unknown
 };
 
 namespace tessera::rt {
 
-/// Work of a step in nanoseconds of one core: as it was measured, else as the program estimates it;
-/// negative: unknown.
+/// Work of a step in nanoseconds of one core: measured, otherwise the program's estimate; negative:
+/// unknown.
 double stepWork(const tessera_rt_frame *frame, size_t index);
 
-/// Work of the whole call, as tessera_rt_frame_work gives it.
+/// Work of the whole call, for tessera_rt_frame_work.
 int64_t callWork(const tessera_rt_frame *frame, const tessera_rt_value *args);
 
 } // namespace tessera::rt

@@ -1,6 +1,6 @@
-//===- HostTarget.cpp - What this machine's processor can do --------------===//
+//===- HostTarget.cpp - The features of the host's processor --------------===//
 //
-// Feature names are LLVM's, since images state what they need in them. A feature counts only when
+// Feature names are LLVM's, since images state their requirements in them. A feature counts only if
 // the operating system saves its registers.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ namespace tessera::rt {
 
 namespace {
 enum Register : uint8_t { EAX, EBX, ECX, EDX };
-/// Which register state (bits of XCR0) a feature needs: none, YMM, ZMM and masks, AMX tiles.
+/// The register state (bits of XCR0) that a feature needs: none, YMM, ZMM and masks, AMX tiles.
 enum State : uint64_t { NoState = 0, Ymm = 0x6, Zmm = 0xe6, Tiles = 0x60000 };
 struct X86Feature {
   const char *name;
@@ -77,11 +77,10 @@ struct Aarch64Feature {
   uint8_t bit;
 };
 constexpr Aarch64Feature aarch64Features[] = {
-    {"fp-armv8", Hwcap, 0}, {"neon", Hwcap, 1},       {"crc", Hwcap, 7},
-    {"lse", Hwcap, 8},      {"fullfp16", Hwcap, 10},  {"rdm", Hwcap, 12},
-    {"jsconv", Hwcap, 13},  {"complxnum", Hwcap, 14}, {"dotprod", Hwcap, 20},
-    {"sve", Hwcap, 22},     {"fp16fml", Hwcap, 23},   {"sve2", Hwcap2, 1},
-    {"i8mm", Hwcap2, 13},   {"bf16", Hwcap2, 14},
+    {"fp-armv8", Hwcap, 0},  {"neon", Hwcap, 1},   {"crc", Hwcap, 7},      {"lse", Hwcap, 8},
+    {"fullfp16", Hwcap, 10}, {"rdm", Hwcap, 12},   {"jsconv", Hwcap, 13},  {"complxnum", Hwcap, 14},
+    {"dotprod", Hwcap, 20},  {"sve", Hwcap, 22},   {"fp16fml", Hwcap, 23}, {"sve2", Hwcap2, 1},
+    {"i8mm", Hwcap2, 13},    {"bf16", Hwcap2, 14},
 };
 } // namespace
 
@@ -111,7 +110,7 @@ static std::vector<std::string> detect() {
   return names;
 }
 
-/// Linux gives the tile registers only to processes that ask for them.
+/// Linux grants the tile registers only to processes that request them.
 static bool requestTiles() {
   constexpr long archReqXcompPerm = 0x1023, xfeatureTileData = 18;
   static const bool granted = syscall(SYS_arch_prctl, archReqXcompPerm, xfeatureTileData) == 0;
@@ -135,7 +134,7 @@ static std::vector<std::string> detect() {
 #error "the runtime knows x86_64 and aarch64"
 #endif
 
-/// Whether the operating system gives a feature's registers to this process.
+/// Whether the operating system grants a feature's registers to this process.
 static bool isGranted([[maybe_unused]] std::string_view name) {
 #if defined(__x86_64__)
   return !name.starts_with("amx-") || requestTiles();

@@ -9,8 +9,8 @@
 
 namespace tessera::rt {
 
-/// Position-independent code in memory of its own: written once, then executable and never writable
-/// again.
+/// Position-independent code in a separate mapping: written once, then executable and never
+/// writable again.
 class Image {
 public:
   Image() = default;

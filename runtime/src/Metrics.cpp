@@ -1,4 +1,4 @@
-//===- Metrics.cpp - What the process did so far --------------------------===//
+//===- Metrics.cpp - Counters of the process ------------------------------===//
 
 #include "Metrics.h"
 
@@ -51,7 +51,7 @@ struct Family {
   uint64_t tessera_rt_metrics::*value;
   double scale;
 };
-// Prometheus wants base units: seconds and bytes.
+// Prometheus requires base units: seconds and bytes.
 constexpr Family families[] = {
     {"calls_total", "counter", "calls of compiled functions", &tessera_rt_metrics::calls, 1},
     {"cpu_launches_total", "counter", "kernels launched on the CPU", &tessera_rt_metrics::launches,

@@ -1,4 +1,4 @@
-//===- Metrics.h - What the process did so far ----------------------------===//
+//===- Metrics.h - Counters of the process --------------------------------===//
 
 #ifndef TESSERA_RT_SRC_METRICS_H
 #define TESSERA_RT_SRC_METRICS_H
@@ -31,8 +31,7 @@ public:
   ~LoadTimer() {
     auto spent = std::chrono::steady_clock::now() - start;
     count(metrics.modulesLoaded);
-    count(metrics.loadNanoseconds,
-          static_cast<uint64_t>(std::chrono::nanoseconds(spent).count()));
+    count(metrics.loadNanoseconds, static_cast<uint64_t>(std::chrono::nanoseconds(spent).count()));
   }
 
 private:

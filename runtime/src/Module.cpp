@@ -1,7 +1,7 @@
 //===- Module.cpp - Loading bundles ---------------------------------------===//
 //
 // Code for the CPU is mapped when a bundle is loaded; code for a GPU when one of its functions is
-// first asked for, so that a bundle for many chips costs only what is used.
+// first requested, so that a bundle for many chips costs only the code that is used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ using namespace tessera::rt;
 
 namespace {
 
-/// How well each image of a bundle fits a device, and why those that do not, do not.
+/// How well each image of a bundle fits a device, and the reasons for those that do not.
 struct Fits {
   std::vector<Fit> images;
   std::string refusals;
@@ -27,7 +27,7 @@ struct Fits {
   bool any() const {
     return std::any_of(images.begin(), images.end(), [](Fit fit) { return fit != Fit::None; });
   }
-  /// Of a function: all its images have to fit.
+  /// Of a function: all its images must fit.
   Fit of(const FunctionEntry &function) const {
     Fit worst = images[function.image];
     for (uint32_t image : function.more)
@@ -51,18 +51,21 @@ Fits fitsOfCpu(const Bundle &bundle) {
 }
 
 bool isElf(const CodeImage &image) {
-  return image.code.size() >= 4 && std::memcmp(image.code.data(), "\x7f" "ELF", 4) == 0;
+  return image.code.size() >= 4 && std::memcmp(image.code.data(),
+                                               "\x7f"
+                                               "ELF",
+                                               4) == 0;
 }
 
-/// `road` is empty where any will do.
-Fits fitsOfChip(const Bundle &bundle, const Chip &chip, const std::string &road) {
+/// `backend` is empty if any is accepted.
+Fits fitsOfChip(const Bundle &bundle, const Chip &chip, const std::string &backend) {
   Fits fits;
   for (const CodeImage &image : bundle.images) {
     std::string why;
     if (!isChipTarget(image.target))
       fits.add(Fit::None, "");
-    else if (!road.empty() && !hasRoad(image.target, road))
-      fits.add(Fit::None, "the code for " + image.target + " did not come by '" + road + "'");
+    else if (!backend.empty() && !hasBackend(image.target, backend))
+      fits.add(Fit::None, "the code for " + image.target + " did not come by '" + backend + "'");
     else {
       Fit fit = chipFit(image.target, !isElf(image), chip, why);
       fits.add(fit, why);
@@ -71,7 +74,8 @@ Fits fitsOfChip(const Bundle &bundle, const Chip &chip, const std::string &road)
   return fits;
 }
 
-/// What the specialisations of one name have in common: their target, or their chip, whatever roads their code took.
+/// The common target of the specialisations of one name, or their chip, whatever their backends
+/// are.
 std::string servedBy(const Bundle &bundle, const FunctionEntry &function) {
   const std::string &target = bundle.images[function.image].target;
   Chip chip;
@@ -81,27 +85,30 @@ std::string servedBy(const Bundle &bundle, const FunctionEntry &function) {
   return chip.str();
 }
 
-/// What serves a name: the best fit, and of equals the first.
+/// The target that serves a name: the best fit, and among equals the first.
 std::string serverOf(const Bundle &bundle, const Fits &fits, const std::string &name) {
   const FunctionEntry *best = nullptr;
   for (const FunctionEntry &function : bundle.functions)
-    if (function.name == name && fits.of(function) != Fit::None && (!best || fits.of(function) > fits.of(*best)))
+    if (function.name == name && fits.of(function) != Fit::None &&
+        (!best || fits.of(function) > fits.of(*best)))
       best = &function;
   return best ? servedBy(bundle, *best) : "";
 }
 
-/// A code image that is loaded, and how its kernels are launched.
+/// A loaded code image, and the launch attributes of its kernels.
 struct LoadedImage {
   Library *library;
   std::span<const KernelEntry> entries;
 };
 
 /// Finds a kernel in the first image that has it.
-tessera_rt_status bind(const std::string &kernel, std::span<const LoadedImage> images, BoundKernel &bound) {
+tessera_rt_status bind(const std::string &kernel, std::span<const LoadedImage> images,
+                       BoundKernel &bound) {
   auto status = TESSERA_RT_NOT_FOUND;
   for (const LoadedImage &image : images) {
-    auto entry = std::find_if(image.entries.begin(), image.entries.end(), [&](const KernelEntry &each) { return each.name == kernel; });
-    // Of several images, each says what it has.
+    auto entry = std::find_if(image.entries.begin(), image.entries.end(),
+                              [&](const KernelEntry &each) { return each.name == kernel; });
+    // With several images, each lists its kernels.
     if (entry == image.entries.end() && images.size() > 1)
       continue;
     status = image.library->find(kernel, bound.kernel);
@@ -114,8 +121,9 @@ tessera_rt_status bind(const std::string &kernel, std::span<const LoadedImage> i
 }
 
 /// Decodes a program and binds its kernels' names.
-tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::string &name, int32_t device,
-                              std::span<const uint8_t> bytes, std::span<const LoadedImage> images) {
+tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::string &name,
+                              int32_t device, std::span<const uint8_t> bytes,
+                              std::span<const LoadedImage> images) {
   Program program;
   std::string error;
   if (!decode(bytes, program, error))
@@ -124,7 +132,8 @@ tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::stri
   for (const std::string &kernel : program.kernels) {
     auto status = bind(kernel, images, kernels.emplace_back());
     if (status == TESSERA_RT_NOT_FOUND)
-      return fail(TESSERA_RT_INVALID, "function '" + name + "': its kernel '" + kernel + "' is not in the code image" +
+      return fail(TESSERA_RT_INVALID, "function '" + name + "': its kernel '" + kernel +
+                                          "' is not in the code image" +
                                           (images.size() > 1 ? "s" : ""));
     if (status != TESSERA_RT_OK)
       return status;
@@ -136,7 +145,7 @@ tessera_rt_status addFunction(tessera_rt_module::Loaded &loaded, const std::stri
   return TESSERA_RT_OK;
 }
 
-/// Loads what `device` runs of the bundle.
+/// Loads the part of the bundle that runs on `device`.
 tessera_rt_status loadFor(const Bundle &bundle, int32_t device, const Fits &fits,
                           tessera_rt_module::Loaded &loaded) {
   Driver *driver = driverOf(device);
@@ -181,7 +190,7 @@ tessera_rt_status chipOf(int32_t device, Chip &chip) {
   return TESSERA_RT_OK;
 }
 
-/// A bundle without code for this CPU is of use if a GPU here can run it.
+/// A bundle without code for this CPU is useful if a GPU of this machine can run it.
 tessera_rt_status checkGpus(const Bundle &bundle, std::string refusals) {
   auto isChip = [](const CodeImage &image) { return isChipTarget(image.target); };
   std::string message = "the bundle has no code for this machine: ";
@@ -227,8 +236,11 @@ tessera_rt_status tessera_rt_load_file(const char *path, tessera_rt_module **mod
     return fail(TESSERA_RT_IO, std::string(path) + ": " + std::strerror(errno));
   std::vector<uint8_t> bytes;
   uint8_t buffer[1 << 16];
-  while (size_t got = std::fread(buffer, 1, sizeof(buffer), file))
+  // A device file or a pipe may be endless.
+  for (size_t got = 1; got && isBundlePrefix(bytes);) {
+    got = std::fread(buffer, 1, sizeof(buffer), file);
     bytes.insert(bytes.end(), buffer, buffer + got);
+  }
   bool failed = std::ferror(file);
   std::fclose(file);
   if (failed)
@@ -281,10 +293,10 @@ const tessera_rt_function *tessera_rt_find_function(const tessera_rt_module *mod
   return find(module->cpu, name, index);
 }
 
-/// What a GPU runs of the module, loaded at the first request.
+/// The part of the module that runs on a GPU, loaded on the first request.
 static tessera_rt_status loadedFor(tessera_rt_module *module, int32_t device,
-                                   const std::string &road, tessera_rt_module::Loaded *&result) {
-  auto known = module->gpus.find({device, road});
+                                   const std::string &backend, tessera_rt_module::Loaded *&result) {
+  auto known = module->gpus.find({device, backend});
   if (known != module->gpus.end()) {
     result = &known->second;
     return TESSERA_RT_OK;
@@ -293,20 +305,20 @@ static tessera_rt_status loadedFor(tessera_rt_module *module, int32_t device,
   Chip chip;
   if (auto status = chipOf(device, chip))
     return status;
-  Fits fits = fitsOfChip(module->bundle, chip, road);
+  Fits fits = fitsOfChip(module->bundle, chip, backend);
   if (!fits.any())
-    return fail(TESSERA_RT_UNSUPPORTED,
-                "the bundle has no code for " + deviceName(device) + " (" + chip.str() + ")" +
-                    (fits.refusals.empty() ? "" : ": " + fits.refusals));
+    return fail(TESSERA_RT_UNSUPPORTED, "the bundle has no code for " + deviceName(device) + " (" +
+                                            chip.str() + ")" +
+                                            (fits.refusals.empty() ? "" : ": " + fits.refusals));
   tessera_rt_module::Loaded loaded;
   if (auto status = loadFor(module->bundle, device, fits, loaded))
     return status;
-  result = &module->gpus.emplace(std::pair(device, road), std::move(loaded)).first->second;
+  result = &module->gpus.emplace(std::pair(device, backend), std::move(loaded)).first->second;
   return TESSERA_RT_OK;
 }
 
 tessera_rt_status tessera_rt_get_function(tessera_rt_module *module, int32_t device,
-                                          const char *road, const char *name, size_t index,
+                                          const char *backend, const char *name, size_t index,
                                           const tessera_rt_function **function) {
   *function = nullptr;
   tessera_rt_module::Loaded *loaded = &module->cpu;
@@ -314,7 +326,7 @@ tessera_rt_status tessera_rt_get_function(tessera_rt_module *module, int32_t dev
     return TESSERA_RT_UNSUPPORTED;
   if (device != TESSERA_RT_DEVICE_CPU) {
     std::lock_guard<std::mutex> lock(module->mutex);
-    if (auto status = loadedFor(module, device, road ? road : "", loaded))
+    if (auto status = loadedFor(module, device, backend ? backend : "", loaded))
       return status;
   }
   *function = find(*loaded, name, index);
@@ -324,9 +336,7 @@ tessera_rt_status tessera_rt_get_function(tessera_rt_module *module, int32_t dev
                                         " of '" + name + "' for " + deviceName(device));
 }
 
-int32_t tessera_rt_function_device(const tessera_rt_function *function) {
-  return function->device;
-}
+int32_t tessera_rt_function_device(const tessera_rt_function *function) { return function->device; }
 
 const char *tessera_rt_function_name(const tessera_rt_function *function) {
   return function->name.c_str();

@@ -11,7 +11,7 @@
 
 namespace tessera::rt {
 
-/// A kernel of a program, and how its image says that it is launched.
+/// A kernel of a program, and its launch attributes in the image.
 struct BoundKernel {
   const Kernel *kernel;
   KernelShape shape;
@@ -29,21 +29,21 @@ struct tessera_rt_function {
   tessera::rt::Plan plan;
   int32_t device;
   tessera::rt::Driver *driver;
-  std::vector<tessera::rt::BoundKernel> kernels; // in the order of the program's kernel names
-  std::unique_ptr<std::atomic<float>[]> costs;   // of each step on the CPU; what was measured
-  uint64_t number = tessera::rt::nextFunctionNumber(); // no other of the process has it
+  std::vector<tessera::rt::BoundKernel> kernels;       // in the order of the program's kernel names
+  std::unique_ptr<std::atomic<float>[]> costs;         // measured time of each step on the CPU
+  uint64_t number = tessera::rt::nextFunctionNumber(); // unique in the process
 };
 
 struct tessera_rt_module {
-  /// What one device runs of the bundle.
+  /// The part of the bundle that runs on one device.
   struct Loaded {
     std::vector<std::unique_ptr<tessera::rt::Library>> libraries;
     std::vector<std::unique_ptr<tessera_rt_function>> functions;
   };
   tessera::rt::Bundle bundle;
   Loaded cpu;
-  std::mutex mutex; // of what follows
-  std::map<std::pair<int32_t, std::string>, Loaded> gpus; // by device and road
+  std::mutex mutex;                                       // of what follows
+  std::map<std::pair<int32_t, std::string>, Loaded> gpus; // by device and backend
 };
 
 #endif // TESSERA_RT_SRC_MODULE_H

@@ -29,7 +29,7 @@ static int64_t ceilDiv(int64_t a, int64_t b, bool &overflow) {
 }
 
 static int64_t mod(int64_t a, int64_t b) {
-  if (b > 0 && (b & (b - 1)) == 0) // alignment: a division takes ten times as long
+  if (b > 0 && (b & (b - 1)) == 0) // alignment: a division would take ten times as long
     return a & (b - 1);
   if (b == 0 || b == -1)
     return 0;
@@ -158,7 +158,7 @@ static bool repeats(const std::vector<Guard> &guards, uint32_t index) {
   return false;
 }
 
-/// slot [+- constant]… [% power of two] (== | <= | >=) constant; a sum may begin with its constant.
+/// slot [+- constant]… [% power of two] (== | <= | >=) constant; a sum may start with its constant.
 static std::optional<PlanRange> rangeOf(const Expr &condition) {
   std::vector<ExprInstr> code = condition.code;
   if (code.size() < 3 || code.size() % 2 == 0)
@@ -279,8 +279,8 @@ void Plan::findAddressUses() {
 
 /// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of
 /// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN. A
-/// format without infinities has numbers where they would be, and one NaN, all ones, for what is
-/// too large.
+/// format without infinities uses their patterns for numbers, and has one NaN, all ones, for
+/// numbers that are too large.
 static uint64_t narrow(double value, int fraction, int exponent, bool hasInfinity = true) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t sign = bits >> 63 << (fraction + exponent);
@@ -295,12 +295,12 @@ static uint64_t narrow(double value, int fraction, int exponent, bool hasInfinit
     return sign;
   int bias = (1 << (exponent - 1)) - 1;
   int scale =
-      std::max(std::ilogb(magnitude), 1 - bias); // subnormal numbers share the least exponent
+      std::max(std::ilogb(magnitude), 1 - bias); // subnormal numbers share the smallest exponent
   // In units of the last place; the default rounding mode is to nearest even.
   double units = std::nearbyint(std::scalbn(magnitude, fraction - scale));
   uint64_t encoded =
       (static_cast<uint64_t>(scale + bias - 1) << fraction) + static_cast<uint64_t>(units);
-  // A carry out of the significand goes into the exponent by itself.
+  // A carry out of the significand propagates into the exponent.
   return sign | std::min(encoded, infinity);
 }
 
@@ -329,7 +329,7 @@ uint64_t scalarBits(double value, DType dtype) {
   case DType::Bool:
     return value != 0;
   default: {
-    // Out of range or NaN has no integer; saturate rather than leave it undefined.
+    // A number out of range or NaN saturates rather than being undefined.
     constexpr double limit = 9223372036854775808.0;
     int64_t whole = std::isnan(value) ? 0
                     : value >= limit  ? std::numeric_limits<int64_t>::max()

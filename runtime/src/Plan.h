@@ -1,8 +1,8 @@
-//===- Plan.h - A host program laid out for quick interpretation ----------===//
+//===- Plan.h - Host programs laid out for fast interpretation ------------===//
 //
 // The same content as a Program, with all expressions in one array of instructions, so that binding
-// a call walks memory forwards. A plan is made from a validated program only: evaluation checks
-// nothing but overflow.
+// a call reads memory sequentially. A plan is built from a validated program only: evaluation
+// checks nothing but overflow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ struct PlanSlot {
   PlanExpr expr;
 };
 
-/// Most guards ask that one slot is a number, at most or at least one, or a multiple of a power of
-/// two: low <= (slot & mask) <= high.
+/// Most guards require that one slot equals a number, is at most or at least one, or is a multiple
+/// of a power of two: low <= (slot & mask) <= high.
 struct PlanRange {
   uint32_t slot;
   int64_t mask, low, high;
@@ -38,7 +38,7 @@ struct PlanGuard {
   Guard::Kind kind;
   uint32_t index; // into Program::guards
   PlanExpr condition;
-  std::optional<PlanRange> range; // the same, where it can be said so
+  std::optional<PlanRange> range; // the same as a range, if it has that form
 };
 
 struct PlanWord {
@@ -71,7 +71,7 @@ struct PlanTemporary {
 struct Plan {
   explicit Plan(Program program);
 
-  /// Sets `overflow` when a value does not fit into 64 bits; never clears it.
+  /// Sets `overflow` if a value does not fit in 64 bits; never clears it.
   int64_t evaluate(PlanExpr expr, const int64_t *slots, bool &overflow) const;
 
   /// Whether a guard holds.
@@ -85,7 +85,7 @@ struct Plan {
   Program source; // names, guards' messages and operands
   std::vector<ExprInstr> code;
   std::vector<PlanSlot> slots;
-  std::vector<PlanGuard> guards; // those that tell specialisations apart come first
+  std::vector<PlanGuard> guards; // specialisation guards come first
   std::vector<PlanResult> results;
   std::vector<PlanExpr> resultSizes;
   std::vector<PlanTemporary> temporaries;
@@ -95,8 +95,8 @@ struct Plan {
   uint32_t mostWords = 0;        // of any step
   uint32_t shapeWords = 0;       // sizes and strides of all arguments
 
-  // What changes when only the addresses of a call do: slots and guards (indices into `slots` and
-  // `guards`). A plan in which anything else changes cannot be bound again.
+  // The slots and guards (indices into `slots` and `guards`) that change if only the addresses of a
+  // call do. A plan in which anything else changes cannot be bound again.
   std::vector<uint32_t> addressSlots, addressGuards;
   bool isRebindable = true;
 
@@ -108,7 +108,7 @@ private:
 /// Evaluates an expression that is not part of a plan (a guard's operand, a test).
 int64_t evaluate(const Expr &expr, const int64_t *slots, bool &overflow);
 
-/// A message with values in place of {0}, {1}, …
+/// A message with {0}, {1}, … replaced by values.
 std::string expand(std::string message, std::span<const int64_t> values);
 
 /// The bits of a number as an element of type `dtype`, rounded to nearest even, zero-extended.

@@ -11,7 +11,7 @@ namespace tessera::rt {
 
 namespace {
 
-/// The value of a small float. One that has no infinities has a single pattern for nan.
+/// The value of a small float. A format without infinities has a single pattern for NaN.
 double smallFloat(uint32_t bits, int exponentBits, int mantissaBits, bool hasInfinities) {
   uint32_t exponents = (1u << exponentBits) - 1, mantissas = (1u << mantissaBits) - 1;
   uint32_t exponent = bits >> mantissaBits & exponents, mantissa = bits & mantissas;
@@ -115,7 +115,7 @@ private:
       written.append(width - element.size(), ' ') += element;
       return;
     }
-    // Blocks of more than a row are apart.
+    // Blank lines separate blocks of rows.
     size_t below = sizes.size() - dim - 1;
     std::string apart = below == 0 ? " " : std::string(below, '\n') + std::string(dim + 1, ' ');
     written += '[';

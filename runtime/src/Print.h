@@ -7,8 +7,9 @@
 
 namespace tessera::rt {
 
-/// A dense tensor as people read it: its label, type and shape on a line, then its elements in nested
-/// brackets. Of more than a thousand elements the first and last three along each dimension are shown.
+/// A dense tensor as text: its label, type and shape on a line, then its elements in nested
+/// brackets. Of more than a thousand elements only the first and last three along each dimension
+/// are shown.
 std::string formatTensor(const std::string &label, DType dtype, std::span<const int64_t> sizes,
                          const char *data);
 

@@ -1,4 +1,4 @@
-//===- Profile.cpp - Time of single kernels -------------------------------===//
+//===- Profile.cpp - Kernel times -----------------------------------------===//
 
 #include "Profile.h"
 
@@ -51,7 +51,7 @@ public:
   void add(Pending launch) {
     std::lock_guard<std::mutex> lock(mutex);
     pending.push_back(std::move(launch));
-    // Those that are done are read now and then, so that their number stays small.
+    // Completed ones are read now and then, so that their number stays small.
     int32_t done = 1;
     while (pending.size() > mostPending &&
            tessera_rt_event_query(pending.front().end, &done) == TESSERA_RT_OK && done)
@@ -76,7 +76,7 @@ private:
     sum.seconds += seconds;
   }
 
-  /// What has no time, because it was recorded into a graph, is left out.
+  /// A launch without a time, because it was captured into a graph, is dropped.
   void readFront() {
     Pending launch = std::move(pending.front());
     pending.pop_front();

@@ -1,4 +1,4 @@
-//===- Profile.h - Time of single kernels ---------------------------------===//
+//===- Profile.h - Kernel times -------------------------------------------===//
 
 #ifndef TESSERA_RT_SRC_PROFILE_H
 #define TESSERA_RT_SRC_PROFILE_H
@@ -12,13 +12,12 @@ namespace tessera::rt {
 /// Whether launches of calls are timed.
 extern std::atomic<bool> profiling;
 
-/// Launches, and keeps the time that the kernel takes. On a GPU nothing waits: events stand before
-/// and after it, and are read when someone asks.
+/// Launches, and records the time of the kernel. It does not wait for a GPU: events are recorded
+/// before and after the kernel, and read on demand.
 tessera_rt_status launchTimed(const std::string &function, Driver &driver, tessera_rt_stream stream,
                               const Launch &launch);
 
-/// The times so far in Prometheus' format, "" where nothing was timed. Waits for GPUs that are still
-/// at work on what was timed.
+/// The times so far in Prometheus' format, "" if nothing was timed. Waits for timed work on GPUs.
 std::string profileText();
 
 } // namespace tessera::rt

@@ -59,7 +59,7 @@ static unsigned arity(ExprOp op) {
 
 namespace {
 
-/// Walks a program and stops at the first thing that is wrong.
+/// Validates a program and stops at the first error.
 class Validator {
 public:
   Validator(const Program &program, std::string &error) : program(program), error(error) {}
@@ -91,9 +91,10 @@ public:
         return fail("step " + std::to_string(i) + " is malformed");
     for (const Print &print : program.prints)
       if (!valid(print.dtype) || print.sizes.size() > maxRank ||
-          print.index >= (print.isTemporary ? program.temporaries.size() : program.results.size()) ||
+          print.index >=
+              (print.isTemporary ? program.temporaries.size() : program.results.size()) ||
           !all(print.sizes, [&](const Expr &e) { return expr(e, slots); }))
-        return fail("what is printed as '" + print.label + "' is malformed");
+        return fail("the print of '" + print.label + "' is malformed");
     return true;
   }
 
@@ -172,10 +173,10 @@ private:
   }
 
   bool tensorMap(const TensorMap &map, const Step &s) const {
-    constexpr uint32_t mostDims = 5, mostElements = 256;
     size_t rank = map.dims.size();
-    if (rank < 1 || rank > mostDims || map.spans < 1 || map.spans > mostElements || (map.spans > 1 && rank == mostDims) || map.sizes.size() != rank || s.words.size() < 1 + 2 * rank ||
-        map.word > s.words.size() - 1 - 2 * rank)
+    if (rank < 1 || rank > TensorMap::maxDims || map.spans < 1 || map.spans > TensorMap::maxBox ||
+        (map.spans > 1 && rank == TensorMap::maxDims) || map.sizes.size() != rank ||
+        s.words.size() < 1 + 2 * rank || map.word > s.words.size() - 1 - 2 * rank)
       return false;
     const Word &address = s.words[map.word];
     bool isAddress = address.kind == Word::ArgAddress || address.kind == Word::ResultAddress ||
@@ -184,9 +185,10 @@ private:
     for (uint32_t dim : map.dims)
       seen |= dim < rank ? 1u << dim : 0;
     bool isSpan = map.span == 16 || map.span == 32 || map.span == 64 || map.span == 128;
-    bool isElement = map.elementBytes == 1 || map.elementBytes == 2 || map.elementBytes == 4 || map.elementBytes == 8;
+    bool isElement = map.elementBytes == 1 || map.elementBytes == 2 || map.elementBytes == 4 ||
+                     map.elementBytes == 8;
     return isAddress && isSpan && isElement && seen == (1u << rank) - 1 &&
-           all(map.sizes, [&](uint32_t size) { return size > 0 && size <= mostElements; }) &&
+           all(map.sizes, [&](uint32_t size) { return size > 0 && size <= TensorMap::maxBox; }) &&
            uint64_t(map.sizes[0]) * map.elementBytes == map.span;
   }
 
@@ -288,12 +290,11 @@ std::string toString(const Program &program) {
     const Slot &s = program.slots[i];
     std::string arg = "arg" + std::to_string(s.arg), dim = "[" + std::to_string(s.dim) + "]";
     text += "s" + std::to_string(i) + " = ";
-    text += s.source == Slot::ArgSize     ? arg + ".size" + dim
-            : s.source == Slot::ArgStride ? arg + ".stride" + dim
-            : s.source == Slot::ArgInt    ? arg
-            : s.source == Slot::ArgAddress
-                ? "&" + arg
-                : s.source == Slot::Device ? std::string(s.dim ? "l2_bytes" : "multiprocessors")
+    text += s.source == Slot::ArgSize      ? arg + ".size" + dim
+            : s.source == Slot::ArgStride  ? arg + ".stride" + dim
+            : s.source == Slot::ArgInt     ? arg
+            : s.source == Slot::ArgAddress ? "&" + arg
+            : s.source == Slot::Device     ? std::string(s.dim ? "l2_bytes" : "sm_count")
                                            : infix(s.expr);
     text += "\n";
   }
@@ -319,10 +320,12 @@ std::string toString(const Program &program) {
       text += " work " + infix(step.work);
     text += "\n";
     for (const TensorMap &map : step.maps) {
-      text += "  tensor map of word " + std::to_string(map.word) + ", elements of " + std::to_string(map.elementBytes) +
-              " bytes, " + std::to_string(map.spans) + " spans of " + std::to_string(map.span) + ", boxes (";
+      text += "  tensor map of word " + std::to_string(map.word) + ", elements of " +
+              std::to_string(map.elementBytes) + " bytes, " + std::to_string(map.spans) +
+              " spans of " + std::to_string(map.span) + ", boxes (";
       for (size_t i = 0; i < map.dims.size(); ++i)
-        text += (i ? ", dim " : "dim ") + std::to_string(map.dims[i]) + ": " + std::to_string(map.sizes[i]);
+        text += (i ? ", dim " : "dim ") + std::to_string(map.dims[i]) + ": " +
+                std::to_string(map.sizes[i]);
       text += ")\n";
     }
     for (const Check &check : step.checks)
@@ -330,8 +333,8 @@ std::string toString(const Program &program) {
               check.message + "\" (" + infix(check.operands) + ")\n";
   }
   for (const Print &print : program.prints)
-    text += "print \"" + print.label + "\" " + dtypeName(print.dtype) + "[" + infix(print.sizes) + "] " +
-            (print.isTemporary ? "temp" : "result") + std::to_string(print.index) + "\n";
+    text += "print \"" + print.label + "\" " + dtypeName(print.dtype) + "[" + infix(print.sizes) +
+            "] " + (print.isTemporary ? "temp" : "result") + std::to_string(print.index) + "\n";
   return text;
 }
 

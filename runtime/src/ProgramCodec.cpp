@@ -1,9 +1,9 @@
 //===- ProgramCodec.cpp - The binary form of host programs ----------------===//
 //
 // Fields in the order of the structs; vectors and strings with a u32 count; an expression is a
-// count and, per instruction, a byte and (for Const and Slot) an i64. Version 2 has a list of checks
-// for each step, version 3 also what is printed, version 4 tensor maps of steps; each is written as the first
-// version that has all that it needs.
+// count and, per instruction, a byte and (for Const and Slot) an i64. Version 2 adds a list of
+// checks for each step, version 3 printed tensors, version 4 tensor maps of steps; a program is
+// encoded in the earliest version that supports it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,19 +121,22 @@ struct ProgramWriter : Writer {
 struct ProgramReader : Reader {
   using Reader::Reader;
 
+  /// Every element takes at least four bytes, except for those of expressions.
   template <typename T> void list(std::vector<T> &values) {
-    uint32_t length = count(1);
+    uint32_t length = count(4);
     for (uint32_t i = 0; i < length && ok(); ++i)
       get(values.emplace_back());
   }
 
-  /// Enumerations are stored as they are read; the validator refuses values it does not know.
+  /// Enumerations are decoded unchecked; the validator rejects unknown values.
   template <typename Enum> void enumeration(Enum &value) { value = static_cast<Enum>(u8()); }
 
   void get(std::string &text) { text = string(); }
 
   void get(Expr &expr) {
     uint32_t length = count(1);
+    if (length > maxExprLength)
+      return refuse();
     expr.code.reserve(length);
     for (uint32_t i = 0; i < length && ok(); ++i) {
       ExprInstr instr{};

@@ -1,7 +1,7 @@
-//===- Rebind.cpp - A call like the one before ----------------------------===//
+//===- Rebind.cpp - Rebinding a frame to a similar call -------------------===//
 //
-// Programs call a function with the same shapes again and again. Then slots, guards, the results'
-// shapes, grids and temporaries of the frame stay as they are, but for what depends on addresses;
+// Programs often call a function with the same shapes. Then slots, guards, the results' shapes,
+// grids and temporaries of the frame are unchanged, except for those that depend on addresses;
 // comparing shapes costs a fraction of binding them.
 //
 //===----------------------------------------------------------------------===//
@@ -12,8 +12,8 @@
 
 using namespace tessera::rt;
 
-/// Whether a tensor has these sizes, and these strides behind them. Ranks are small: comparing all
-/// costs less than deciding where to stop.
+/// Whether a tensor has these sizes, followed by these strides. Ranks are small: comparing all is
+/// cheaper than an early exit.
 static bool hasShape(const tessera_rt_tensor &tensor, const int64_t *shape, uint32_t rank) {
   int64_t difference = 0;
   for (uint32_t d = 0; d < rank; ++d)

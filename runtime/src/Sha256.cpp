@@ -1,4 +1,4 @@
-//===- Sha256.cpp - The hash behind cache keys (FIPS 180-4) ---------------===//
+//===- Sha256.cpp - The hash of cache keys (FIPS 180-4) -------------------===//
 
 #include "tessera_rt/cache.h"
 

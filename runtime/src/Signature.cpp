@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a function takes and gives --------------------===//
+//===- Signature.cpp - Parameters and results of a function ---------------===//
 
 #include "Module.h"
 
@@ -7,7 +7,7 @@
 
 using namespace tessera::rt;
 
-/// Fills as much of the caller's struct as the caller knows.
+/// Fills the fields that the caller's version of the struct has.
 static tessera_rt_status give(tessera_rt_parameter *target, tessera_rt_parameter found) {
   found.struct_bytes = target->struct_bytes;
   std::memcpy(target, &found, std::min<uint64_t>(target->struct_bytes, sizeof(found)));
@@ -16,8 +16,8 @@ static tessera_rt_status give(tessera_rt_parameter *target, tessera_rt_parameter
 
 static tessera_rt_status missing(const tessera_rt_function *function, const char *what,
                                  int32_t index) {
-  return fail(TESSERA_RT_NOT_FOUND, "function '" + function->name + "' has no " + what + " " +
-                                        std::to_string(index));
+  return fail(TESSERA_RT_NOT_FOUND,
+              "function '" + function->name + "' has no " + what + " " + std::to_string(index));
 }
 
 tessera_rt_status tessera_rt_function_argument(const tessera_rt_function *function, int32_t index,
@@ -26,9 +26,9 @@ tessera_rt_status tessera_rt_function_argument(const tessera_rt_function *functi
   if (index < 0 || static_cast<size_t>(index) >= arguments.size())
     return missing(function, "argument", index);
   const Argument &argument = arguments[static_cast<size_t>(index)];
-  return give(parameter, {0, argument.name.c_str(), static_cast<int32_t>(argument.kind),
-                          static_cast<int32_t>(argument.dtype),
-                          static_cast<int32_t>(argument.rank), 0});
+  return give(parameter,
+              {0, argument.name.c_str(), static_cast<int32_t>(argument.kind),
+               static_cast<int32_t>(argument.dtype), static_cast<int32_t>(argument.rank), 0});
 }
 
 tessera_rt_status tessera_rt_function_result(const tessera_rt_function *function, int32_t index,

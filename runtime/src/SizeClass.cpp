@@ -1,8 +1,8 @@
-//===- SizeClass.cpp - Which sizes share code ------------------------------===//
+//===- SizeClass.cpp - Shape classes of sizes -----------------------------===//
 //
-// Small sizes decide tile shapes, so their classes are narrow; large ones only matter by what
-// divides them. A class that holds a single size makes it a constant of the program (0 and 1, and
-// usual widths such as 64 and 128).
+// Small sizes determine tile shapes, so their classes are narrow; for large ones only their
+// divisors matter. A class with a single size makes it a constant of the program (0 and 1, and
+// common widths such as 64 and 128).
 //
 //===----------------------------------------------------------------------===//
 #include "tessera_rt.h"
@@ -10,13 +10,13 @@
 #include <iterator>
 
 namespace {
-/// Rows of the last ones fill an eighth, a quarter, a half, … of 458,752 bytes: two blocks of a multiprocessor, or the
-/// multiprocessors of a cluster, keep them in shared memory.
-constexpr int64_t bounds[] = {4,    8,    16,   32,   64,    128,   256,   512,    1024,   2048,
+/// Rows of the last ones fill an eighth, a quarter, a half, … of 458,752 bytes: two CTAs per SM, or
+/// the SMs of a cluster, keep them in shared memory.
+constexpr int64_t bounds[] = {4,    8,    16,    32,    64,    128,    256,    512,    1024, 2048,
                               4096, 8192, 16384, 28672, 57344, 114688, 229376, 458752, 0};
 
-/// Rows of a multiple of 8 elements of 16 bits begin where copy engines can take them from; short
-/// ones have no need of that.
+/// Rows of a multiple of 8 elements of 16 bits are aligned for TMA and bulk copies; short rows do
+/// not need that.
 constexpr int64_t divisors[] = {64, 16, 8, 1};
 
 constexpr unsigned divisorRank(int64_t size) {
@@ -26,7 +26,7 @@ constexpr unsigned divisorRank(int64_t size) {
   return rank;
 }
 
-/// Whether one size alone lies in (low, high] and has this divisor.
+/// Whether exactly one size is in (low, high] and has this divisor.
 constexpr bool isSingle(int64_t low, int64_t high, int64_t divisor) {
   int count = 0;
   for (int64_t size = (low / divisor + 1) * divisor; size <= high && count < 2; size += divisor)

@@ -24,7 +24,7 @@ tessera_rt_status fail(tessera_rt_status status, std::string message) {
 static constexpr const char *levelNames[] = {"warning", "info", "debug"};
 
 static void writeLine(tessera_rt_log_level level, const std::string &text) {
-  // One write, so that lines of several threads and processes do not mix.
+  // A single write, so that lines of several threads and processes do not mix.
   std::string line = std::string("tessera: ") + levelNames[level] + ": " + text + "\n";
   ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   (void)written;

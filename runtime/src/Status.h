@@ -1,4 +1,4 @@
-//===- Status.h - Errors as a code and a message of this thread -----------===//
+//===- Status.h - Errors as a status and a message per thread -------------===//
 
 #ifndef TESSERA_RT_SRC_STATUS_H
 #define TESSERA_RT_SRC_STATUS_H
@@ -9,7 +9,7 @@
 
 namespace tessera::rt {
 
-/// Keeps `message` for tessera_rt_last_error and gives `status` back.
+/// Stores `message` for tessera_rt_last_error and returns `status`.
 tessera_rt_status fail(tessera_rt_status status, std::string message);
 
 void log(tessera_rt_log_level level, const std::string &text);

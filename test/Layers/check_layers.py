@@ -16,7 +16,8 @@ MAX_LINES = 800
 # Groups used below. A program walks the dialects in this order; one knows those before it.
 DIALECTS = ["Graph", "Schedule", "Tile", "Target"]
 DIALECT_IR = [f"Dialect/{d}/IR" for d in DIALECTS]
-BASE = ["Support", "Layout"]
+BASE = ["Support", "Layout", "Target"]
+GRAPH_ANALYSIS, TILE_ANALYSIS = "Dialect/Graph/Analysis", "Dialect/Tile/Analysis"
 SHARED = [*BASE, "Dialect/Common"]
 # The runtime's public headers: the kernels' calling convention and the file formats, which whoever
 # writes them must know.
@@ -27,7 +28,8 @@ COMPILER = [
     "Frontend",
     "Dialect",
     "Reference",
-    "Analysis",
+    "Fusion",
+    "CostModel",
     "Simulator",
     "Conversion",
     "CodeGen",
@@ -39,6 +41,9 @@ COMPILER = [
 RULES: list[tuple[str, list[str], bool]] = [
     ("Support", [], False),
     ("Layout", ["Support"], False),
+    # The runtime compares the features of a CPU with those that code needs: the names are its own.
+    ("Target/LLVM", ["Support", "Target", *RUNTIME_ABI], False),
+    ("Target", ["Support"], False),
     ("Frontend/Lex", ["Support"], False),
     ("Frontend/AST", ["Support", "Frontend/Lex"], False),
     ("Frontend/Parse", ["Support", "Frontend/Lex", "Frontend/AST"], False),
@@ -46,14 +51,44 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("Dialect/Common", BASE, True),
     *[(f"Dialect/{d}/IR", [*SHARED, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
     *[
-        (f"Dialect/{d}/Transforms", [*SHARED, *DIALECT_IR[: i + 1], "Analysis"], True)
+        (
+            f"Dialect/{d}/{part}",
+            [
+                *SHARED,
+                *DIALECT_IR[: i + 1],
+                *[f"Dialect/{one}/Analysis" for one in DIALECTS[: i + 1]],
+            ],
+            True,
+        )
         for i, d in enumerate(DIALECTS)
+        for part in ("Analysis", "Transforms")
     ],
     ("Reference", [*SHARED, "Dialect/Graph/IR"], True),
-    ("Analysis", [*SHARED, *DIALECT_IR], True),
-    ("Simulator", [*SHARED, "Dialect/Graph/IR", "Dialect/Tile/IR", "Analysis", "Reference"], True),
+    ("Fusion", [*SHARED, "Dialect/Graph/IR"], True),
+    ("CostModel", [*SHARED, *DIALECT_IR, GRAPH_ANALYSIS, "Fusion"], True),
+    (
+        "Simulator",
+        [
+            *SHARED,
+            "Dialect/Graph/IR",
+            "Dialect/Tile/IR",
+            GRAPH_ANALYSIS,
+            TILE_ANALYSIS,
+            "Reference",
+        ],
+        True,
+    ),
+    (
+        "Conversion/GraphToSchedule",
+        [*SHARED, *DIALECT_IR[:2], GRAPH_ANALYSIS, "Fusion", "CostModel"],
+        True,
+    ),
     *[
-        (f"Conversion/{a}To{b}", [*SHARED, f"Dialect/{a}/IR", f"Dialect/{b}/IR", "Analysis"], True)
+        (
+            f"Conversion/{a}To{b}",
+            [*SHARED, f"Dialect/{a}/IR", f"Dialect/{b}/IR", GRAPH_ANALYSIS],
+            True,
+        )
         for a in DIALECTS
         for b in [*DIALECTS, "LLVM"]
     ],
@@ -62,7 +97,15 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("CodeGen/LLVM", [*SHARED, *DIALECT_IR], True),
     (
         "CodeGen",
-        [*SHARED, *DIALECT_IR, "Analysis", "Conversion/TileToTarget", "CodeGen/LLVM", *RUNTIME_ABI],
+        [
+            *SHARED,
+            *DIALECT_IR,
+            GRAPH_ANALYSIS,
+            TILE_ANALYSIS,
+            "Conversion/TileToTarget",
+            "CodeGen/LLVM",
+            *RUNTIME_ABI,
+        ],
         True,
     ),
     ("Bundle", [*BASE, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
@@ -75,7 +118,7 @@ RULES: list[tuple[str, list[str], bool]] = [
 ]
 
 # Fusion is derived from what operations do; these folders must not know what models call them.
-NAMELESS = ["Dialect/Schedule", "Conversion/GraphToSchedule", "Analysis"]
+NAMELESS = ["Dialect/Schedule", "Conversion/GraphToSchedule", "Fusion", "CostModel"]
 MODEL_NAMES = re.compile(r"soft_?max|attention|(?:layer|rms)_?norm", re.IGNORECASE)
 
 IR_HEADERS = ("mlir/", "mlir-c/", "llvm/IR/", "llvm/CodeGen/", "llvm/Target/")

@@ -1,12 +1,13 @@
-// A matrix is written by rows and read by columns. Row by row in memory, 32 lanes ask one bank; the swizzle asks each once.
+// A matrix is stored by rows and loaded by columns. In row-major order 32 lanes access one bank; with the swizzle each accesses its
+// own.
 // RUN: %tessera simulate %s --arg x=fp32[32,32] | FileCheck %s --check-prefix=PLAIN
 // RUN: sed 's/#memory =.*/#memory = #swizzle/' %s > %t.mlir
 // RUN: %tessera simulate %t.mlir --arg x=fp32[32,32] | FileCheck %s --check-prefix=SWIZZLED
 
-// PLAIN: tile.write {{.*}} shared 8 32 32 1.00
-// PLAIN: tile.read {{.*}} shared 8 256 32 8.00
-// SWIZZLED: tile.write {{.*}} shared 32 32 32 1.00
-// SWIZZLED: tile.read {{.*}} shared 32 32 32 1.00
+// PLAIN: tile.shared_store {{.*}} shared 8 32 32 1.00
+// PLAIN: tile.shared_load {{.*}} shared 8 256 32 8.00
+// SWIZZLED: tile.shared_store {{.*}} shared 32 32 32 1.00
+// SWIZZLED: tile.shared_load {{.*}} shared 32 32 32 1.00
 
 #rows = #tile.layout<"register[d0:1, d0:2, d0:4, d0:8, d0:16] lane[d1:1, d1:2, d1:4, d1:8, d1:16] -> d0:32 d1:32">
 #columns = #tile.layout<"register[d1:1, d1:2, d1:4, d1:8, d1:16] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:32">
@@ -23,13 +24,13 @@ func.func @f(%x: !gir.tensor<32, 32, f32> {gir.name = "x"}) -> !gir.tensor<32, 3
   return %y : !gir.tensor<32, 32, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !tile.view<32x32xf32, strides = [1, 32]>) grid 1 hints {warps = 1} {
+tile.kernel @k(%x: !v, %y: !tile.view<32x32xf32, strides = [1, 32]>) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
-  %room = tile.alloc : !b
+  %buffer = tile.alloc : !b
   %t = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<32x32xf32, #rows>
-  tile.write %t, %room[%c0] : tensor<32x32xf32, #rows>, !b
+  tile.shared_store %t, %buffer[%c0] : tensor<32x32xf32, #rows>, !b
   tile.barrier warp
-  %u = tile.read %room[%c0] : !b -> tensor<32x32xf32, #columns>
+  %u = tile.shared_load %buffer[%c0] : !b -> tensor<32x32xf32, #columns>
   tile.store %u, %y[%c0, %c0] dims [0, 1] : tensor<32x32xf32, #columns>, !tile.view<32x32xf32, strides = [1, 32]>
   tile.return
 }

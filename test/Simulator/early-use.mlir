@@ -1,4 +1,4 @@
-// A slot is read before its copy is waited for, though the reader copied it itself.
+// A warp reads a stage before it waits for its own copy.
 // RUN: not %tessera simulate %s --arg x=fp32[128] 2>&1 | FileCheck %s
 // RUN: not %tessera simulate %s --arg x=fp32[128] --exhaustive 2>&1 | FileCheck %s --check-prefixes=CHECK,ALL
 
@@ -14,18 +14,18 @@ func.func @f(%x: !gir.tensor<128, f32> {gir.name = "x"}) -> !gir.tensor<128, f32
   return %y : !gir.tensor<128, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
-  %room = tile.alloc : !b
-  // CHECK: [[#@LINE+5]]:{{.*}} error: use of a copy before its wait: warp 0, lane 0 reads element (0) of slot 0, which a copy may still fill
-  // CHECK: [[#@LINE+1]]:{{.*}} note: warp 0, lane 0 copies here element (0)
-  tile.copy %x[%c0] dims [0] into %room[%c0] via #rows : !v, !b
-  tile.commit
-  tile.wait 1
-  %t = tile.read %room[%c0] : !b -> tensor<128xf32, #rows>
+  %buffer = tile.alloc : !b
+  // CHECK: [[#@LINE+5]]:{{.*}} error: use before wait: warp 0, lane 0 reads element (0) of stage 0, which a copy may still write
+  // CHECK: [[#@LINE+1]]:{{.*}} note: warp 0, lane 0 copies element (0) here
+  tile.cp_async %x[%c0] dims [0] into %buffer[%c0] via #rows : !v, !b
+  tile.cp_async_commit
+  tile.cp_async_wait 1
+  %t = tile.shared_load %buffer[%c0] : !b -> tensor<128xf32, #rows>
   tile.store %t, %y[%c0] dims [0] : tensor<128xf32, #rows>, !v
   tile.return
 }
-// CHECK: results depend on the order
-// The copy lands before the read, or behind it.
-// ALL: k 1 1 512 2, all that differ
+// CHECK: error: order-dependent results
+// The copy lands before the read, or after it.
+// ALL: k 1 1 512 2, all distinct

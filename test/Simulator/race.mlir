@@ -1,4 +1,4 @@
-// Warps read each other's part of a copy: without a barrier that is a race, with one it is none.
+// Warps read each other's part of a copy: a race without a barrier, none with one.
 // RUN: not %tessera simulate %s --arg x=fp32[256] 2>&1 | FileCheck %s
 // RUN: sed 's/^ *\/\/ HERE/tile.barrier/' %s > %t.mlir
 // RUN: %tessera simulate %t.mlir --arg x=fp32[256] | FileCheck %s --check-prefix=FIXED
@@ -18,18 +18,18 @@ func.func @f(%x: !gir.tensor<256, f32> {gir.name = "x"}) -> !gir.tensor<256, f32
   return %y : !gir.tensor<256, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 2} {
   %c0 = arith.constant 0 : index
-  %room = tile.alloc : !b
-  // CHECK-DAG: [[#@LINE+8]]:{{.*}} error: data race: warp 1, lane 0 reads element (2) of slot 0, with no barrier in between
-  // CHECK-DAG: [[#@LINE+3]]:{{.*}} note: warp 0, lane 0 copies here element (2) and has waited for it
-  // CHECK-DAG: [[#@LINE+6]]:{{.*}} error: use of a copy before its wait: warp 0, lane 0 reads element (128) of slot 0, which a copy may still fill
-  // CHECK-DAG: [[#@LINE+1]]:{{.*}} note: warp 1, lane 0 copies here element (128)
-  tile.copy %x[%c0] dims [0] into %room[%c0] via #rows : !v, !b
-  tile.commit
-  tile.wait 0
+  %buffer = tile.alloc : !b
+  // CHECK-DAG: [[#@LINE+8]]:{{.*}} error: data race: warp 1, lane 0 reads element (2) of stage 0, with no barrier in between
+  // CHECK-DAG: [[#@LINE+3]]:{{.*}} note: warp 0, lane 0 copies element (2) here and has waited for it
+  // CHECK-DAG: [[#@LINE+6]]:{{.*}} error: use before wait: warp 0, lane 0 reads element (128) of stage 0, which a copy may still write
+  // CHECK-DAG: [[#@LINE+1]]:{{.*}} note: warp 1, lane 0 copies element (128) here
+  tile.cp_async %x[%c0] dims [0] into %buffer[%c0] via #rows : !v, !b
+  tile.cp_async_commit
+  tile.cp_async_wait 0
   // HERE
-  %t = tile.read %room[%c0] : !b -> tensor<256xf32, #other>
+  %t = tile.shared_load %buffer[%c0] : !b -> tensor<256xf32, #other>
   tile.store %t, %y[%c0] dims [0] : tensor<256xf32, #other>, !v
   tile.return
 }

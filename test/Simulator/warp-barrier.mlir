@@ -1,5 +1,5 @@
-// Lanes of a warp exchange by shared memory: a barrier of the warp is enough, none is a race, and where warps read
-// from each other it must be one of the block.
+// Lanes of a warp exchange data through shared memory: without a barrier it is a race, a barrier of the warp is enough. Where warps
+// read from each other it must be one of the CTA.
 // RUN: not %tessera simulate %s --arg x=fp32[128] 2>&1 | FileCheck %s
 // RUN: sed 's/^ *\/\/ HERE/tile.barrier warp/' %s > %t.mlir
 // RUN: %tessera simulate %t.mlir --arg x=fp32[128] --mutants | FileCheck %s --check-prefix=FIXED
@@ -10,8 +10,8 @@
 // FIXED: 2 mutants: 2 killed, 0 equivalent, 0 not reached, 0 survived
 // FIXED: nothing found
 
-// APART: error: data race: warp 1, lane 0 reads element (32) of slot 0, with no barrier in between
-// APART: note: warp 0, lane 16 writes here element (32)
+// APART: error: data race: warp 1, lane 0 reads element (32) of stage 0, with no barrier in between
+// APART: note: warp 0, lane 16 writes element (32) here
 
 #rows = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:64] -> d0:128">
 #within = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[d0:64] -> d0:128">
@@ -28,15 +28,15 @@ func.func @f(%x: !gir.tensor<128, f32> {gir.name = "x"}) -> !gir.tensor<128, f32
   return %y : !gir.tensor<128, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 2} {
   %c0 = arith.constant 0 : index
-  %room = tile.alloc : !b
+  %buffer = tile.alloc : !b
   %t = tile.load %x[%c0] dims [0] : !v -> tensor<128xf32, #rows>
-  // CHECK: [[#@LINE+4]]:{{.*}} error: data race: warp 0, lane 1 reads element (1) of slot 0, with no barrier between the lanes
-  // CHECK: [[#@LINE+1]]:{{.*}} note: warp 0, lane 0 writes here element (1)
-  tile.write %t, %room[%c0] : tensor<128xf32, #rows>, !b
+  // CHECK: [[#@LINE+4]]:{{.*}} error: data race: warp 0, lane 1 reads element (1) of stage 0, with no barrier between the lanes
+  // CHECK: [[#@LINE+1]]:{{.*}} note: warp 0, lane 0 writes element (1) here
+  tile.shared_store %t, %buffer[%c0] : tensor<128xf32, #rows>, !b
   // HERE
-  %u = tile.read %room[%c0] : !b -> tensor<128xf32, #turned>
+  %u = tile.shared_load %buffer[%c0] : !b -> tensor<128xf32, #turned>
   tile.store %u, %y[%c0] dims [0] : tensor<128xf32, #turned>, !v
   tile.return
 }

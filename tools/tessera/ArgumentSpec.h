@@ -25,9 +25,9 @@ struct ArgumentSpec {
   // Tensors.
   static constexpr int64_t anySize = -1;
   tessera_rt_dtype dtype = TESSERA_RT_FP32;
-  std::vector<int64_t> sizes; // or anySize
+  std::vector<int64_t> sizes;    // or anySize
   std::vector<int64_t> divisors; // of those that are any size; 0: as the size's class says
-  std::vector<int64_t> steps; // along each dimension, in elements of the memory behind the view
+  std::vector<int64_t> steps;    // along each dimension, in elements of the memory behind the view
 
   // Scalars.
   int64_t integer = 0;

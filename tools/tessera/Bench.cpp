@@ -1,8 +1,8 @@
 //===- Bench.cpp - `tessera bench` ----------------------------------------===//
 //
-// The peers that Tessera is timed beside are libraries of Python, so that the command is a part of the
-// Python package, tessera.bench. This finds a Python and the package that lies beside this program, and
-// becomes that process.
+// The peers that Tessera is timed beside are libraries of Python, so that the command is a part of
+// the Python package, tessera.bench. This finds a Python and the package that lies beside this
+// program, and becomes that process.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
@@ -24,7 +24,8 @@ std::string environment(const char *name) {
   return value ? value : "";
 }
 
-/// The folder that has the package `tessera`: above it in a wheel, beside `bin` in a build and in the archive.
+/// The folder that has the package `tessera`: above it in a wheel, beside `bin` in a build and in
+/// the archive.
 fs::path packageFolder(const fs::path &program) {
   fs::path above = program.parent_path().parent_path();
   std::error_code ignored;
@@ -42,7 +43,8 @@ std::vector<std::string> pythons(const fs::path &program) {
   if (std::string active = environment("VIRTUAL_ENV"); !active.empty())
     found.push_back(active + "/bin/python");
   // The environment of the tree that was built.
-  found.push_back((program.parent_path().parent_path().parent_path() / ".venv/bin/python").string());
+  found.push_back(
+      (program.parent_path().parent_path().parent_path() / ".venv/bin/python").string());
   found.insert(found.end(), {"python3", "python"});
   return found;
 }

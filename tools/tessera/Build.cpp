@@ -7,11 +7,16 @@
 // side by side, since most of their time is the assembler's; messages come in the order of the
 // functions.
 //
+// An argument that is not given is what its annotation says; so a file whose functions are
+// annotated with types and sizes needs no arguments at all.
+//
 //===----------------------------------------------------------------------===//
 #include "Program.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <optional>
 #include <thread>
 
 namespace tessera::cli {
@@ -22,8 +27,8 @@ bool isCpu(const std::string &architecture) {
   return architecture == "x86_64" || architecture == "aarch64";
 }
 
-/// The compiler's targets, the best for a machine first. Code that came by CUDA Tile IR holds a little
-/// code for the host, PTX none.
+/// The compiler's targets, the best for a machine first. Code that came by CUDA Tile IR holds a
+/// little code for the host, PTX none.
 std::vector<std::string> targetsOf(const std::vector<std::string> &architectures,
                                    const std::string &via) {
   std::vector<std::string> targets;
@@ -70,12 +75,27 @@ std::vector<std::vector<std::string>> argumentsOf(const std::vector<std::string>
   return mine;
 }
 
+/// Adds FILE::FUNCTION of all functions of a file; false after a message.
+bool addFunctions(const std::string &file, std::vector<std::string> &programs) {
+  Program program;
+  if (!program.read(file, Options()))
+    return false;
+  std::vector<std::string> functions = program.functions();
+  for (const std::string &function : functions)
+    programs.push_back(file + "::" + function);
+  // The compiler says what is wrong with a file without functions.
+  if (functions.empty())
+    programs.push_back(file);
+  return true;
+}
+
 /// FILE::FUNCTION of everything that is built; a file without a function stands for those that the
-/// arguments name.
-std::vector<std::string> programsOf(const Options &options) {
+/// arguments name, and where they name none for all of its functions. Nothing after a message.
+std::optional<std::vector<std::string>> programsOf(const Options &options) {
   std::vector<std::string> programs;
   for (const std::string &program : options.programs) {
-    if (program.find("::") != std::string::npos) {
+    // Standard input can be read only once.
+    if (program.find("::") != std::string::npos || program == "-") {
       programs.push_back(program);
       continue;
     }
@@ -85,10 +105,17 @@ std::vector<std::string> programsOf(const Options &options) {
       if (!function.empty() && std::find(programs.begin(), programs.end(), whole) == programs.end())
         programs.push_back(whole);
     }
-    if (programs.size() == before)
-      programs.push_back(program);
+    if (programs.size() == before && !addFunctions(program, programs))
+      return std::nullopt;
   }
   return programs;
+}
+
+/// Says after an error how one function of a file is built, where all of them were meant.
+void noteFunctions(const std::vector<std::string> &programs, const Options &options) {
+  if (programs.size() > options.programs.size() && options.diagnostics == "text")
+    std::fprintf(stderr, "tessera: note: FILE stands for all of its functions; FILE::FUNCTION "
+                         "builds one\n");
 }
 
 /// The bundles of all functions, specialisations and machines, in this order.
@@ -114,6 +141,7 @@ public:
         programs.push_back(std::make_unique<Program>());
         if (!programs.back()->read(name, one))
           return Usage;
+        programs.back()->takeAnnotations();
       }
     }
     return Success;
@@ -180,12 +208,17 @@ int writeHeader(const void *bundle, uint64_t length, const Options &options) {
 } // namespace
 
 int build(const Options &options) {
+  std::optional<std::vector<std::string>> programs = programsOf(options);
+  if (!programs)
+    return Usage;
   Builder builder(options);
-  for (const std::string &name : programsOf(options))
+  for (const std::string &name : *programs)
     if (int status = builder.add(name))
       return status;
-  if (int status = builder.compile())
+  if (int status = builder.compile()) {
+    noteFunctions(*programs, options);
     return status;
+  }
   Result merged = builder.merge();
   showDiagnostics(merged.get(), options);
   if (tessera_status status = tessera_result_status(merged.get()); status != TESSERA_OK)

@@ -19,7 +19,7 @@ struct Options {
   std::string program; // FILE[::FUNCTION]
   std::vector<std::string> arguments;
   std::vector<std::string> options; // KEY=VALUE
-  std::string target; ///< empty: as the decorator says, else "cpu"
+  std::string target;               ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
   std::string emit;
   std::string diagnostics = "text";
@@ -33,6 +33,9 @@ struct Options {
   // devices, simulate
   bool json = false;
 
+  // devices
+  bool chips = false;
+
   // run
   uint64_t seed = 0;
   bool check = false;
@@ -45,9 +48,15 @@ struct Options {
   bool exhaustive = false;
   bool mutants = false;
 
+  // cache
+  bool clear = false;
+  bool verify = false;
+  std::string exportTo, importFrom; // FILE
+  bool shared = false;
+
   // reduce
-  std::string keep;      // a command that a smaller program must pass
-  int64_t seconds = 60;  // for one try
+  std::string keep;     // a command that a smaller program must pass
+  int64_t seconds = 60; // for one try
 };
 
 int compile(const Options &options);
@@ -57,6 +66,7 @@ int build(const Options &options);
 int simulate(const Options &options);
 int devices(const Options &options);
 int reduce(const Options &options);
+int cache(const Options &options);
 /// Hands its words to the Python package; returns only if there is no Python to hand them to.
 int bench(const std::vector<std::string> &words);
 

@@ -21,6 +21,7 @@ int compile(const Options &options) {
   Program program;
   if (!program.read(options.program, options))
     return Usage;
+  program.takeAnnotations();
   bool emits = !options.emit.empty() && options.emit != "bundle";
   if (emits)
     program.want(options.emit);
@@ -42,6 +43,7 @@ int explain(const Options &options) {
   Program program;
   if (!program.read(options.program, options))
     return Usage;
+  program.takeAnnotations();
   program.want("explain");
   Result result = program.compile(/*code=*/false);
   showDiagnostics(result.get(), options);

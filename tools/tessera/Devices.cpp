@@ -1,7 +1,7 @@
 //===- Devices.cpp - `tessera devices` ------------------------------------===//
 //
 // A table of the processor and the GPUs, with the targets to compile for; `--json` writes what the
-// compiler knows of them.
+// compiler knows of them. `--chips` writes the table of all GPUs that code can be compiled for.
 //
 //===----------------------------------------------------------------------===//
 #include "Program.h"
@@ -53,8 +53,7 @@ bool addRow(std::vector<Row> &rows, int32_t device, const std::string &name) {
   if (tessera_rt_device_get_info(device, &info) != TESSERA_RT_OK)
     return false;
   bool isCpu = device == TESSERA_RT_DEVICE_CPU;
-  rows.push_back({name, info.target,
-                  std::to_string(info.multiprocessors) + (isCpu ? " threads" : " SMs"),
+  rows.push_back({name, info.target, std::to_string(info.sm_count) + (isCpu ? " threads" : " SMs"),
                   bytesText(info.memory_bytes), bytesText(info.l2_bytes),
                   isCpu ? processorName(info.name) : info.name});
   return true;
@@ -79,8 +78,8 @@ void print(const std::vector<Row> &rows) {
 } // namespace
 
 int devices(const Options &options) {
-  if (options.json) {
-    const char *text = tessera_devices();
+  if (options.json || options.chips) {
+    const char *text = options.chips ? tessera_chips() : tessera_devices();
     return writeOutput("-", text, std::strlen(text)) ? Success : Failure;
   }
   std::vector<Row> rows = {{"DEVICE", "TARGET", "UNITS", "MEMORY", "L2", "NAME"}};

@@ -16,7 +16,9 @@ struct Token {
   size_t partner = 0; // of a bracket: the index of the other one
 };
 
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
+bool isWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80);
+}
 
 /// The tokens of a program; comments and what is not understood are left out. A Newline ends a
 /// logical line.
@@ -46,7 +48,8 @@ std::vector<Token> tokenize(std::string_view text) {
         end += text[end] == '\\' ? 2 : 1;
       add(Token::String, std::min(end + quote.size(), text.size()));
     } else if (std::isdigit(static_cast<unsigned char>(c)) ||
-               (c == '.' && at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])))) {
+               (c == '.' && at + 1 < text.size() &&
+                std::isdigit(static_cast<unsigned char>(text[at + 1])))) {
       while (end < text.size() && (isWord(text[end]) || text[end] == '.' ||
                                    ((text[end] == '-' || text[end] == '+') &&
                                     (text[end - 1] == 'e' || text[end - 1] == 'E'))))
@@ -71,8 +74,8 @@ std::vector<Token> tokenize(std::string_view text) {
     } else if (c == ',') {
       add(Token::Comma, end);
     } else if (std::string_view("+-*/%@<>=!&|^~.:").find(c) != std::string_view::npos) {
-      static constexpr std::string_view pairs[] = {"**", "//", "==", "!=", "<=", ">=",
-                                                   "<<", ">>", "->", "+=", "-=", "*=", "/="};
+      static constexpr std::string_view pairs[] = {"**", "//", "==", "!=", "<=", ">=", "<<",
+                                                   ">>", "->", "+=", "-=", "*=", "/="};
       if (std::find(std::begin(pairs), std::end(pairs), text.substr(at, 2)) != std::end(pairs))
         ++end;
       add(Token::Operator, end);
@@ -124,16 +127,16 @@ private:
   bool opens(size_t i) const { return i < tokens.size() && tokens[i].kind == Token::Open; }
 
   bool isOperand(size_t i) const {
-    static const std::set<std::string_view> keywords = {"return", "and", "or", "not", "in", "if",
-                                                        "else",   "for", "is", "assert"};
+    static const std::set<std::string_view> keywords = {"return", "and",  "or",  "not", "in",
+                                                        "if",     "else", "for", "is",  "assert"};
     Token::Kind kind = tokens[i].kind;
     return kind == Token::Close || kind == Token::Number || kind == Token::String ||
            (kind == Token::Name && !keywords.count(word(i)));
   }
   bool isBinary(size_t i) const {
     static const std::set<std::string_view> operators = {
-        "+", "-", "*", "/", "//", "%", "**", "@", "==", "!=", "<",
-        "<=", ">", ">=", "&", "|", "^", "<<", ">>", "and", "or"};
+        "+",  "-", "*",  "/", "//", "%", "**", "@",  "==",  "!=", "<",
+        "<=", ">", ">=", "&", "|",  "^", "<<", ">>", "and", "or"};
     return i > 0 && operators.count(word(i)) && isOperand(i - 1);
   }
 
@@ -202,7 +205,8 @@ private:
   /// Where the expression around token `i` begins or ends: at a bracket, a comma, `=`, a keyword.
   size_t edge(size_t i, int step) const {
     auto stops = [&](size_t at) {
-      static const std::set<std::string_view> words = {"=", "return", "if", "else", "assert", ":", "+=", "-=", "*=", "/="};
+      static const std::set<std::string_view> words = {"=", "return", "if", "else", "assert",
+                                                       ":", "+=",     "-=", "*=",   "/="};
       Token::Kind kind = tokens[at].kind;
       return kind == Token::Comma || kind == Token::Newline || words.count(word(at)) ||
              kind == (step > 0 ? Token::Close : Token::Open);

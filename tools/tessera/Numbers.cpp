@@ -83,35 +83,70 @@ void fillRandom(void *data, int32_t dtype, int64_t count, uint64_t seed) {
   for (int64_t i = 0; i < count; ++i) {
     int64_t integer = int64_t(mix(seed + uint64_t(i)) % 17) - 8;
     switch (dtype) {
-    case TESSERA_RT_FP64: store(data, i, normal(seed, i)); break;
-    case TESSERA_RT_FP32: store(data, i, float(normal(seed, i))); break;
-    case TESSERA_RT_BF16: store(data, i, toBfloat(normal(seed, i))); break;
-    case TESSERA_RT_FP16: store(data, i, toHalf(normal(seed, i))); break;
-    case TESSERA_RT_FP8_E4M3: store(data, i, toByte(normal(seed, i), fromE4M3)); break;
-    case TESSERA_RT_FP8_E5M2: store(data, i, toByte(normal(seed, i), fromE5M2)); break;
-    case TESSERA_RT_INT64: store(data, i, integer); break;
-    case TESSERA_RT_INT32: store(data, i, int32_t(integer)); break;
-    case TESSERA_RT_INT16: store(data, i, int16_t(integer)); break;
-    case TESSERA_RT_INT8: store(data, i, int8_t(integer)); break;
-    case TESSERA_RT_UINT8: store(data, i, uint8_t(integer < 0 ? -integer : integer)); break;
-    case TESSERA_RT_BOOL: store(data, i, uint8_t(integer & 1)); break;
+    case TESSERA_RT_FP64:
+      store(data, i, normal(seed, i));
+      break;
+    case TESSERA_RT_FP32:
+      store(data, i, float(normal(seed, i)));
+      break;
+    case TESSERA_RT_BF16:
+      store(data, i, toBfloat(normal(seed, i)));
+      break;
+    case TESSERA_RT_FP16:
+      store(data, i, toHalf(normal(seed, i)));
+      break;
+    case TESSERA_RT_FP8_E4M3:
+      store(data, i, toByte(normal(seed, i), fromE4M3));
+      break;
+    case TESSERA_RT_FP8_E5M2:
+      store(data, i, toByte(normal(seed, i), fromE5M2));
+      break;
+    case TESSERA_RT_INT64:
+      store(data, i, integer);
+      break;
+    case TESSERA_RT_INT32:
+      store(data, i, int32_t(integer));
+      break;
+    case TESSERA_RT_INT16:
+      store(data, i, int16_t(integer));
+      break;
+    case TESSERA_RT_INT8:
+      store(data, i, int8_t(integer));
+      break;
+    case TESSERA_RT_UINT8:
+      store(data, i, uint8_t(integer < 0 ? -integer : integer));
+      break;
+    case TESSERA_RT_BOOL:
+      store(data, i, uint8_t(integer & 1));
+      break;
     }
   }
 }
 
 double elementAt(const void *data, int32_t dtype, int64_t i) {
   switch (dtype) {
-  case TESSERA_RT_FP64: return load<double>(data, i);
-  case TESSERA_RT_FP32: return load<float>(data, i);
-  case TESSERA_RT_BF16: return std::bit_cast<float>(uint32_t(load<uint16_t>(data, i)) << 16);
-  case TESSERA_RT_FP16: return fromHalf(load<uint16_t>(data, i));
-  case TESSERA_RT_FP8_E4M3: return fromE4M3(load<uint8_t>(data, i));
-  case TESSERA_RT_FP8_E5M2: return fromE5M2(load<uint8_t>(data, i));
-  case TESSERA_RT_INT64: return double(load<int64_t>(data, i));
-  case TESSERA_RT_INT32: return load<int32_t>(data, i);
-  case TESSERA_RT_INT16: return load<int16_t>(data, i);
-  case TESSERA_RT_INT8: return load<int8_t>(data, i);
-  default: return load<uint8_t>(data, i);
+  case TESSERA_RT_FP64:
+    return load<double>(data, i);
+  case TESSERA_RT_FP32:
+    return load<float>(data, i);
+  case TESSERA_RT_BF16:
+    return std::bit_cast<float>(uint32_t(load<uint16_t>(data, i)) << 16);
+  case TESSERA_RT_FP16:
+    return fromHalf(load<uint16_t>(data, i));
+  case TESSERA_RT_FP8_E4M3:
+    return fromE4M3(load<uint8_t>(data, i));
+  case TESSERA_RT_FP8_E5M2:
+    return fromE5M2(load<uint8_t>(data, i));
+  case TESSERA_RT_INT64:
+    return double(load<int64_t>(data, i));
+  case TESSERA_RT_INT32:
+    return load<int32_t>(data, i);
+  case TESSERA_RT_INT16:
+    return load<int16_t>(data, i);
+  case TESSERA_RT_INT8:
+    return load<int8_t>(data, i);
+  default:
+    return load<uint8_t>(data, i);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <string_view>
 #include <unistd.h>
 
@@ -17,8 +18,9 @@ namespace {
 
 /// What --option knows, as the Python package's options.
 const char *const optionNames[] = {
-    "numerics",  "matmul",  "fast_math", "deterministic",      "batch_invariant", "accum",     "via",
-    "alignment", "indices", "strides",   "optimization_level", "tensor_cores",    "profiling", "tuning"};
+    "numerics",  "matmul",    "fast_math", "deterministic", "batch_invariant",    "accum",
+    "via",       "alignment", "indices",   "strides",       "optimization_level", "tensor_cores",
+    "profiling", "tuning"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -74,8 +76,7 @@ void appendJson(std::string &out, std::string_view text) {
 }
 
 /// Where a diagnostic or a suggestion is.
-template <typename T>
-void appendPlace(std::string &out, const T &one) {
+template <typename T> void appendPlace(std::string &out, const T &one) {
   out += "\"file\": ";
   if (one.file)
     appendJson(out, one.file);
@@ -192,7 +193,8 @@ bool Program::readFile() {
 bool Program::hasAllSizes() const {
   for (const ArgumentSpec &argument : arguments())
     if (argument.hasAnySize()) {
-      usageError("--arg: expected numbers as the sizes of '" + argument.name + "', since it is made up");
+      usageError("--arg: expected numbers as the sizes of '" + argument.name +
+                 "', since it is made up");
       return false;
     }
   return true;
@@ -236,11 +238,27 @@ bool Program::read(const std::string &name, const Options &given) {
   if (!readFile())
     return false;
   const std::string &file = program.file;
-  program.isModule =
-      file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(program.source));
+  program.isModule = file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(program.source));
   if (given.via != "auto")
     program.options.emplace_back("via", given.via);
   return true;
+}
+
+std::vector<std::string> Program::functions() {
+  std::vector<std::string> names;
+  if (program.isModule)
+    return names;
+  ProgramRequest request(program, target, {}, /*code=*/false);
+  tessera_result *made = nullptr;
+  tessera_status status = tessera_functions(request.get(), &made);
+  Result result(made);
+  if (status != TESSERA_OK)
+    return names;
+  std::istringstream lines(tessera_result_ir(result.get(), "functions"));
+  for (std::string name; std::getline(lines, name);)
+    if (name.find('.') == std::string::npos)
+      names.push_back(name);
+  return names;
 }
 
 Result Program::compile(bool code) {

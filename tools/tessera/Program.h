@@ -27,6 +27,13 @@ public:
   /// Reads the file and the `--arg`s; false after a message when the usage is wrong.
   bool read(const std::string &program, const Options &options);
 
+  /// Arguments without `--arg` are what the function's annotations say.
+  void takeAnnotations() { program.fromAnnotations = true; }
+
+  /// The functions of the file, without methods; none of a module, and of a file that is wrong,
+  /// which compiling it reports.
+  std::vector<std::string> functions();
+
   /// Whether arguments can be made up; false after a message when a size is no number.
   bool hasAllSizes() const;
 

@@ -1,9 +1,9 @@
 //===- Reduce.cpp - `tessera reduce` --------------------------------------===//
 //
-// Shrinks a program that fails, as long as it fails in the same way: with the same message, the same
-// signal, or a wrong answer. Every candidate is compiled and run by a child process, which may crash
-// or hang. Statements go first, in halves and ever smaller pieces; then expressions become parts of
-// themselves, parameters and sizes shrink, and all of it is repeated until nothing can go.
+// Shrinks a program that fails, as long as it fails in the same way: with the same message, the
+// same signal, or a wrong answer. Every candidate is compiled and run by a child process, which may
+// crash or hang. Statements go first, in halves and ever smaller pieces; then expressions become
+// parts of themselves, parameters and sizes shrink, and all of it is repeated until nothing can go.
 //
 //===----------------------------------------------------------------------===//
 #include "Edits.h"
@@ -70,8 +70,7 @@ std::string lineFrom(const std::string &text, size_t at) {
   for (; at < end; ++at) {
     char c = text[at];
     size_t close = c == '[' ? text.find(']', at) : c == '\'' ? text.find('\'', at + 1) : at;
-    if (close > at && close < end &&
-        !std::all_of(&text[at + 1], &text[close], isWord)) {
+    if (close > at && close < end && !std::all_of(&text[at + 1], &text[close], isWord)) {
       at = close;
       continue;
     }
@@ -92,8 +91,9 @@ public:
     best = std::move(start);
     kind = outcome(best);
     if (kind.empty())
-      return usageError(options.keep.empty() ? "the program does not fail: there is nothing to keep"
-                                             : "the command of --while fails for the program itself");
+      return usageError(options.keep.empty()
+                            ? "the program does not fail: there is nothing to keep"
+                            : "the command of --while fails for the program itself");
     size_t lines = countLines(best.text);
     std::fprintf(stderr, "keeping: %s\n", kind.c_str());
     for (size_t before = ~size_t(0); before != improvements;) {
@@ -261,8 +261,8 @@ private:
     }
   }
 
-  /// One size becomes smaller wherever it occurs, since equal sizes mostly must stay equal, or in one
-  /// place alone.
+  /// One size becomes smaller wherever it occurs, since equal sizes mostly must stay equal, or in
+  /// one place alone.
   bool shrinkSize() {
     struct Place {
       size_t argument, begin, end;

@@ -124,8 +124,7 @@ bool checkResult(const Call &call, size_t i, const tessera_output &expected) {
   return !comparison.wrong;
 }
 
-int checkResults(Program &program, const Call &call, const Inputs &inputs,
-                 const Options &options) {
+int checkResults(Program &program, const Call &call, const Inputs &inputs, const Options &options) {
   Program other;
   Program *oracle = &program;
   if (!options.reference.empty()) {

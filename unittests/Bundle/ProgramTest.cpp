@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// The listing of the program @f in a module around `body`, "" where it cannot be written.
+/// The listing of the program @f in a module around `body`, "" if it cannot be encoded.
 static std::string listing(const std::string &body) {
   DialectRegistry registry;
   registry.insert<target::TargetDialect, gir::GraphDialect, LLVM::LLVMDialect>();
@@ -36,16 +36,16 @@ tessera_target.module @m triple "x86_64" cpu "x" features "" {
 }
 
 TEST(Program, DeviceAndAddresses) {
-  // A persistent grid, and a guard of the alignment that copies by the hardware need.
+  // A persistent grid, and a guard of the alignment that TMA copies require.
   EXPECT_EQ(listing(R"mlir(
     %x = tessera_target.argument "x" : !gir.tensor<S, f32>
     tessera_target.guard "x.address" "multiple" "16" "x is not aligned"
-    tessera_target.launch @k grid ["min(ceildiv(S, 128), 2*device.multiprocessors)"] (%x)
+    tessera_target.launch @k grid ["min(ceildiv(S, 128), 2*device.sm_count)"] (%x)
       words [#tessera_target.word<"address", 0, "0">] : !gir.tensor<S, f32>
 )mlir"),
             R"out(arg0 x: tensor fp32 rank 1
 s0 = &arg0
-s1 = multiprocessors
+s1 = sm_count
 s2 = arg0.size[0]
 guard ((s0 % 16) == 0) "x is not aligned"
 launch k grid (min((2 * s1), ceildiv(s2, 128))) (&arg0 + 0)

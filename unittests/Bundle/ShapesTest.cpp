@@ -1,4 +1,4 @@
-//===- ShapesTest.cpp - How a GPU's kernels are launched ------------------===//
+//===- ShapesTest.cpp - Launch attributes of GPU kernels ------------------===//
 #include "tessera/Bundle/Bundle.h"
 #include "tessera_rt/bundle.h"
 
@@ -44,7 +44,8 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 
 TEST_F(ShapesTest, InBundles) {
   ASSERT_TRUE(module);
-  FailureOr<std::vector<uint8_t>> bytes = makeBundle(getTarget(), "sm_90a:ptx", {{"sm_90a:ptx", {1, 2, 3}}});
+  FailureOr<std::vector<uint8_t>> bytes =
+      makeBundle(getTarget(), "sm_90a:ptx", {{"sm_90a:ptx", {1, 2, 3}}});
   ASSERT_TRUE(succeeded(bytes));
   rt::Bundle bundle;
   std::string error;
@@ -73,9 +74,9 @@ TEST_F(ShapesTest, InLaunchers) {
   for (const char *part :
        {"cuLibraryGetKernel(&kernels[0], library, \"wide\")",
         "cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, kernels[0]",
-        "{ // wide", "config.blockDimX = 32;", "config.blockDimY = 4;", "config.blockDimZ = 2;", "config.sharedMemBytes = 65536;",
-        "cluster.value.clusterDim = {2, 1, 1};", "{ // plain", "config.blockDimX = 128;",
-        "config.sharedMemBytes = 512;"}) {
+        "{ // wide", "config.blockDimX = 32;", "config.blockDimY = 4;", "config.blockDimZ = 2;",
+        "config.sharedMemBytes = 65536;", "cluster.value.clusterDim = {2, 1, 1};", "{ // plain",
+        "config.blockDimX = 128;", "config.sharedMemBytes = 512;"}) {
     at = text->find(part, at);
     ASSERT_NE(at, std::string::npos) << part << " is not in\n" << *text;
   }

@@ -61,6 +61,15 @@ TEST(CAPI, Versions) {
   EXPECT_NE(std::string(tessera_devices()).find("\"cpu\""), std::string::npos);
 }
 
+TEST(CAPI, Chips) {
+  std::string text = tessera_chips();
+  EXPECT_NE(text.find("\"chip\": \"sm_90\""), std::string::npos);
+  EXPECT_NE(text.find("\"shared_bytes_per_cta\": 232448"), std::string::npos);
+  EXPECT_NE(text.find("\"launch_seconds\": \"assumed\""), std::string::npos);
+  EXPECT_DOUBLE_EQ(tessera_occupancy("sm_90", 256, 128, 0), 0.25);
+  EXPECT_LT(tessera_occupancy("sm_60", 256, 128, 0), 0);
+}
+
 TEST(CAPI, CompilesAndRuns) {
   Compilation c(doubled, {"x"});
   ASSERT_EQ(c.compile(), TESSERA_OK) << c.text();
@@ -84,6 +93,33 @@ TEST(CAPI, CompilesAndRuns) {
   for (int i = 0; i < 5; ++i)
     EXPECT_EQ(out[i], 2 * in[i]);
   tessera_rt_module_release(module);
+}
+
+TEST(CAPI, ArgumentsFromAnnotations) {
+  Compilation c("@tsr.function\n"
+                "def scaled(x: Tensor[\"N\", 4, fp32], by: float):\n"
+                "    return x * by\n",
+                {});
+  c.stages = {"graph"};
+  c.request.no_code = 1;
+  EXPECT_EQ(c.compile(), TESSERA_DIAGNOSTICS);
+  tessera_result_release(c.result);
+  c.request.from_annotations = 1;
+  ASSERT_EQ(c.compile(), TESSERA_OK) << c.text();
+  EXPECT_NE(std::string(tessera_result_ir(c.result, "graph")).find("!gir.tensor<N, 4, f32>"),
+            std::string::npos);
+}
+
+TEST(CAPI, FunctionsOfAText) {
+  Compilation c("@tsr.function\ndef a(x):\n    return x\n"
+                "def b(x):\n    return x\n"
+                "class C:\n    @tsr.function\n    def m(self, x):\n        return x\n",
+                {});
+  ASSERT_EQ(tessera_functions(&c.request, &c.result), TESSERA_OK) << c.text();
+  EXPECT_STREQ(tessera_result_ir(c.result, "functions"), "a\nC.m\n");
+
+  Compilation wrong("@tsr.function\ndef a(x:\n", {});
+  EXPECT_EQ(tessera_functions(&wrong.request, &wrong.result), TESSERA_DIAGNOSTICS);
 }
 
 TEST(CAPI, TextsOnlyOnRequest) {

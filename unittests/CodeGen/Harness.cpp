@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 using namespace tessera;
+using tessera::CpuTarget;
 using namespace tessera::cpu;
 
 Array Array::dense(void *data, std::vector<int64_t> sizes) {
@@ -109,7 +110,7 @@ void CompiledKernels::run(const std::string &kernel, const std::vector<Array> &v
       std::free(scratch.data);
       scratch.size = (entry.scratchBytes + 4095) / 4096 * 4096;
       scratch.data = std::aligned_alloc(4096, scratch.size);
-      std::memset(scratch.data, 0xff, scratch.size); // poison: quiet nans
+      std::memset(scratch.data, 0xff, scratch.size); // poison: quiet NaNs
     }
     env.scratch = scratch.data;
     env.scratchBytes = entry.scratchBytes;

@@ -1,7 +1,7 @@
 //===- Harness.h - Runs tile kernels in this process -----------*- C++ -*-===//
 //
-// Compiles the tile kernels of a text for this machine (or another), maps the image and calls
-// kernels directly with arrays: what the runtime does, without a host program.
+// Compiles the tile kernels of a text for the host (or another target), maps the image and calls
+// kernels directly with arrays, like the runtime but without a host program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_UNITTESTS_CODEGEN_HARNESS_H
@@ -19,7 +19,7 @@
 
 namespace tessera::cpu {
 
-/// A strided array of a view argument.
+/// The strided array of a view argument.
 struct Array {
   void *data;
   std::vector<int64_t> sizes, strides;
@@ -30,7 +30,7 @@ struct Array {
 
 class CompiledKernels {
 public:
-  /// Empty `error()` on success. `amend` may change the lowered kernels before code is made of them.
+  /// Empty `error()` on success. `amend` may change the lowered kernels before code generation.
   explicit CompiledKernels(const std::string &text, const CpuTarget &target = CpuTarget::host(),
                            const std::function<void(target::ModuleOp)> &amend = nullptr);
   ~CompiledKernels();

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+using tessera::CpuTarget;
 using namespace tessera::cpu;
 
 namespace {
@@ -41,7 +42,7 @@ tile.kernel @twice(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, s
   }
 }
 
-TEST(Kernel, StridesMayBeAnything) {
+TEST(Kernel, AnyStrides) {
   CompiledKernels kernels(R"(
 !v = !tile.view<?x?xf32, strides = [?, ?]>
 tile.kernel @copy(%x: !v, %y: !v) grid 2 {
@@ -53,7 +54,7 @@ tile.kernel @copy(%x: !v, %y: !v) grid 2 {
 })");
   ASSERT_EQ(kernels.error(), "");
   std::vector<float> x = randomArray(2000), y(2000, NAN);
-  // Rows backwards, columns three apart; the result is column-major.
+  // Rows with a negative stride, columns with stride 3; the result is column-major.
   kernels.run("copy", {{x.data() + 99 * 20, {33, 6}, {-60, 3}}, {y.data(), {33, 6}, {1, 40}}}, {},
               {5, 1});
   for (int64_t i = 0; i < 33; ++i)
@@ -108,7 +109,7 @@ TEST(Kernel, ReductionsAlongAnyDimensions) {
   }
 }
 
-TEST(Kernel, TransposesThroughMemoryAndBetweenTiles) {
+TEST(Kernel, TransposesInMemoryAndInTiles) {
   CompiledKernels kernels(R"(
 !v = !tile.view<?x?xf32, strides = [?, 1]>
 tile.kernel @t(%x: !v, %y: !v) grid 2 {
@@ -128,7 +129,7 @@ tile.kernel @t(%x: !v, %y: !v) grid 2 {
     ASSERT_EQ(y[i], 2 * x[i]);
 }
 
-TEST(Kernel, LoopsMayExchangeTheirTiles) {
+TEST(Kernel, LoopsSwapCarriedTiles) {
   CompiledKernels kernels(R"(
 !v = !tile.view<16xf32, strides = [1]>
 tile.kernel @fib(%x: !v, %y: !v, %n: index) grid 1 {
@@ -147,7 +148,7 @@ tile.kernel @fib(%x: !v, %y: !v, %n: index) grid 1 {
   ASSERT_EQ(kernels.error(), "");
   std::vector<float> x(16, 1), y(16, NAN);
   kernels.run("fib", {Array::dense(x.data(), {16}), Array::dense(y.data(), {16})}, {5}, {1});
-  // 1 1 2 3 5 8 13: after five steps p = 8, q = 13, o = 5.
+  // 1 1 2 3 5 8 13: after five iterations p = 8, q = 13, o = 5.
   for (float value : y)
     ASSERT_EQ(value, 8);
 }

@@ -1,4 +1,4 @@
-//===- MatmulTest.cpp - Contractions against sums in double ---------------===//
+//===- MatmulTest.cpp - Contractions against a reference in double --------===//
 #include "Harness.h"
 #include "gtest/gtest.h"
 
@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+using tessera::CpuTarget;
 using namespace tessera::cpu;
 
 namespace {
@@ -18,11 +19,12 @@ std::string replaceAll(std::string text,
   return text;
 }
 
-/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`, and A where
-/// `leftTransposed`. The operands are of `type`, the sums of f32.
-std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed, std::string type = "f32",
-                       bool leftTransposed = false) {
-  return replaceAll(R"(
+/// C = A · B with tiles of bm × bn × bk; B is row-major, or column-major where `transposed`, and A
+/// where `leftTransposed`. The operands are of `type`, the accumulators of f32.
+std::string matmulText(int64_t bm, int64_t bn, int64_t bk, bool transposed,
+                       std::string type = "f32", bool leftTransposed = false) {
+  return replaceAll(
+      R"(
 tile.kernel @matmul(%a: !AVIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -42,14 +44,14 @@ tile.kernel @matmul(%a: !AVIEW, %b: !BVIEW, %c: !CVIEW) grid 2 {
   tile.return
 }
 )",
-                    {{"!BVIEW", transposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
-                     {"!AVIEW", leftTransposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
-                     {"!CVIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
-                     {"!VIEW", "!tile.view<?x?xTYPE, strides = [?, 1]>"},
-                     {"TYPE", type},
-                     {"BM", std::to_string(bm)},
-                     {"BN", std::to_string(bn)},
-                     {"BK", std::to_string(bk)}});
+      {{"!BVIEW", transposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
+       {"!AVIEW", leftTransposed ? "!tile.view<?x?xTYPE, strides = [1, ?]>" : "!VIEW"},
+       {"!CVIEW", "!tile.view<?x?xf32, strides = [?, 1]>"},
+       {"!VIEW", "!tile.view<?x?xTYPE, strides = [?, 1]>"},
+       {"TYPE", type},
+       {"BM", std::to_string(bm)},
+       {"BN", std::to_string(bn)},
+       {"BK", std::to_string(bk)}});
 }
 
 void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t n, int64_t k,
@@ -84,12 +86,13 @@ void check(CompiledKernels &kernels, int64_t bm, int64_t bn, int64_t m, int64_t 
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0, magnitude = 0;
       for (int64_t q = 0; q < k; ++q) {
-        double product = double(leftTransposed ? a[q * m + i] : a[i * k + q]) * (transposed ? b[j * k + q] : b[q * n + j]);
+        double product = double(leftTransposed ? a[q * m + i] : a[i * k + q]) *
+                         (transposed ? b[j * k + q] : b[q * n + j]);
         sum += product;
         magnitude += std::fabs(product);
       }
-      // A rounding for each sum, one for the result's storage, and two for what TileUnit.cpp leaves
-      // out of a product. (PairProducts.cpp adds two products at a time with twice the error.)
+      // One rounding per addition, one for the stored result, and two for the terms that Amx.cpp
+      // drops of a product. (Bfmmla.cpp adds two products at a time with twice the error.)
       ASSERT_LE(std::fabs(c[i * n + j] - sum), (k + 3) * 0x1p-24 * magnitude)
           << m << "x" << n << "x" << k << " at " << i << ", " << j << " with tile rows " << bm;
     }
@@ -110,24 +113,31 @@ TEST(Matmul, AllShapesOfTilesAndMatrices) {
     }
 }
 
-// Enough columns that rows are put side by side where the machine multiplies by lanes: whole groups of rows, parts of
-// one, steps of K that are no whole vectors, and panels whose last two share what is left.
-TEST(Matmul, RowsSideBySide) {
+// Enough columns that rows are interleaved where FMA multiplies by a lane: whole groups of rows, a
+// part of one, K that is no multiple of a vector, and panels whose last two share the tail.
+TEST(Matmul, InterleavedRows) {
   struct Tile {
     int64_t m, n, k;
   };
   for (bool leftTransposed : {false, true})
     for (bool transposed : {false, true})
-      for (Tile tile : {Tile{64, 64, 64}, {24, 72, 20}, {13, 100, 19}, {5, 65, 7}, {6, 70, 8}, {20, 256, 40}}) {
-        CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed, "f32", leftTransposed));
+      for (Tile tile :
+           {Tile{64, 64, 64}, {24, 72, 20}, {13, 100, 19}, {5, 65, 7}, {6, 70, 8}, {20, 256, 40}}) {
+        CompiledKernels kernels(
+            matmulText(tile.m, tile.n, tile.k, transposed, "f32", leftTransposed));
         ASSERT_EQ(kernels.error(), "");
-        for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}, {21, 67, 46}})
+        for (auto [m, n, k] : {Tile{64, 64, 64},
+                               {65, 37, 130},
+                               {1, 1, 1},
+                               {130, 200, 77},
+                               {3, 128, 1},
+                               {21, 67, 46}})
           check(kernels, tile.m, tile.n, m, n, k, transposed, false, leftTransposed);
       }
 }
 
-// Rows end in any part of a block, of a pair of blocks, and of what a tile has of them.
-TEST(Matmul, RowsThatEndAnywhere) {
+// Ragged rows: the tail is any part of a micro-tile, of a pair of them, and of a tile.
+TEST(Matmul, RaggedRows) {
   struct Tile {
     int64_t m, n, k;
   };
@@ -140,20 +150,27 @@ TEST(Matmul, RowsThatEndAnywhere) {
     }
 }
 
-TEST(Matmul, NarrowOperands) {
+TEST(Matmul, SixteenBitOperands) {
   struct Tile {
     int64_t m, n, k;
   };
   for (bool transposed : {false, true})
-    for (Tile tile : {Tile{64, 64, 64}, {24, 48, 20}, {13, 17, 12}, {5, 4, 4}, {7, 13, 8}, {6, 9, 19}, {4, 80, 32}}) {
+    for (Tile tile : {Tile{64, 64, 64},
+                      {24, 48, 20},
+                      {13, 17, 12},
+                      {5, 4, 4},
+                      {7, 13, 8},
+                      {6, 9, 19},
+                      {4, 80, 32}}) {
       CompiledKernels kernels(matmulText(tile.m, tile.n, tile.k, transposed, "bf16"));
       ASSERT_EQ(kernels.error(), "");
-      for (auto [m, n, k] : {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}, {11, 5, 3}})
+      for (auto [m, n, k] :
+           {Tile{64, 64, 64}, {65, 37, 130}, {1, 1, 1}, {130, 200, 77}, {3, 128, 1}, {11, 5, 3}})
         check(kernels, tile.m, tile.n, m, n, k, transposed, true);
     }
 }
 
-TEST(Matmul, PairsWhereTheMachineMultipliesThem) {
+TEST(Matmul, BfmmlaWhereTheTargetHasIt) {
   CpuTarget arm = *CpuTarget::baseline("aarch64");
   auto hasPairs = [&](int64_t m, int64_t n, int64_t k) {
     CompiledKernels kernels(matmulText(m, n, k, false, "bf16"), arm);
@@ -164,11 +181,11 @@ TEST(Matmul, PairsWhereTheMachineMultipliesThem) {
   arm.features += ",+bf16";
   EXPECT_TRUE(hasPairs(64, 64, 64));
   EXPECT_TRUE(hasPairs(5, 4, 4));
-  EXPECT_FALSE(hasPairs(4, 64, 64)); // few rows are read once
-  EXPECT_FALSE(hasPairs(64, 64, 6)); // no whole steps of K
+  EXPECT_FALSE(hasPairs(4, 64, 64)); // few rows are used once
+  EXPECT_FALSE(hasPairs(64, 64, 6)); // K is no multiple of a k-step
 }
 
-TEST(Matmul, OtherMachinesGetTheirOwnInstructions) {
+TEST(Matmul, OtherTargetsHaveTheirOwnInstructions) {
   CompiledKernels arm(matmulText(64, 64, 64, true), *CpuTarget::baseline("aarch64"));
   ASSERT_EQ(arm.error(), "");
   EXPECT_NE(arm.assembly().find("fmla"), std::string::npos);

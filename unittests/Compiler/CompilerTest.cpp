@@ -109,25 +109,25 @@ TEST(Compiler, Diagnostics) {
   EXPECT_EQ(result.bundle(), "");
 }
 
-/// Both operands with the names of their sizes, where these were bound, and the call that led there.
+/// Both operands with the names of their sizes, where these were bound, and the call stack.
 TEST(Compiler, DiagnosticsOfAHelper) {
   Program program;
   program.source = "@tsr.function\ndef add(a, b):\n    return a + b\n\n"
                    "@tsr.function\ndef f(x: Tensor['B', 'S'], y: Tensor['B', 'T']):\n"
                    "    return add(x, y)\n";
   program.function = "f";
-  program.arguments = {tensor("x", TESSERA_RT_FP32, {8, 64}), tensor("y", TESSERA_RT_FP32, {8, 32})};
+  program.arguments = {tensor("x", TESSERA_RT_FP32, {8, 64}),
+                       tensor("y", TESSERA_RT_FP32, {8, 32})};
   std::vector<std::string> messages;
   for (const Compilation::Diagnostic &one : compile(program).diagnostics())
     messages.push_back(std::to_string(one.line) + ":" + std::to_string(one.column) + " " +
                        one.message);
-  std::vector<std::string> expected = {
-      "3:14 sizes do not match in dimension -1: 'S' and 'T'",
-      "3:12 this is a tensor of fp32[B, S]",
-      "3:16 this is a tensor of fp32[B, T]",
-      "6:22 'S' (64 in this call) is bound here",
-      "6:43 'T' (32 in this call) is bound here",
-      "7:12 in the call of 'add' here"};
+  std::vector<std::string> expected = {"3:14 sizes do not match in dimension -1: 'S' and 'T'",
+                                       "3:12 this is a tensor of fp32[B, S]",
+                                       "3:16 this is a tensor of fp32[B, T]",
+                                       "6:22 'S' (64 in this call) is bound here",
+                                       "6:43 'T' (32 in this call) is bound here",
+                                       "7:12 in the call of 'add' here"};
   EXPECT_EQ(messages, expected);
 }
 
@@ -161,7 +161,7 @@ TEST(Compiler, ReportOfAProduct) {
   EXPECT_DOUBLE_EQ(kernels[0].flops, 2 * 4096.0 * 4096 * 4096);
   EXPECT_DOUBLE_EQ(kernels[0].bytes, 3 * 4096.0 * 4096 * 2);
   EXPECT_EQ(kernels[0].bound, "compute");
-  // 139 µs at 989 TFLOP/s; waves that are not full add to it.
+  // 139 µs at 989 TFLOP/s; partial waves add to it.
   EXPECT_GT(kernels[0].predictedMicroseconds, 139);
   EXPECT_LT(kernels[0].predictedMicroseconds, 300);
   EXPECT_EQ(kernels[0].tiles.size(), 3u);

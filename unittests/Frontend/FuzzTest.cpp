@@ -2,8 +2,8 @@
 //
 // A deterministic fuzzer. Sources of the lit corpus and a few built-in ones are mutated by bytes
 // (flip, insert, delete, copy) and by tokens (swap, delete, duplicate, replace, splice with another
-// source), then parsed and rendered. The checks are: it ends, quickly, and every range of the tree
-// and of the messages lies within the source.
+// source), then parsed and rendered. It checks that parsing terminates quickly and that every range
+// of the tree and of the messages is within the source.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "AstPrinter.h"
@@ -97,10 +97,10 @@ private:
 
   void mutateTokens(std::string &text) {
     static constexpr std::string_view words[] = {
-        "if",  "else", "for", "in", "def",  "return", "lambda", "not", "(", ")",  "[",     "]",
-        "{",   "}",    ":",   ",",  "**",   "->",     "\n",     "\n  ", "=", ":=", "import", "from",
-        "...", "1e9",  "0x",  "f'", "'''",  "async",  "await",  "match", "case",
-        "@",   "yield", "is"};
+        "if", "else", "for",   "in",    "def",    "return", "lambda", "not",   "(",
+        ")",  "[",    "]",     "{",     "}",      ":",      ",",      "**",    "->",
+        "\n", "\n  ", "=",     ":=",    "import", "from",   "...",    "1e9",   "0x",
+        "f'", "'''",  "async", "await", "match",  "case",   "@",      "yield", "is"};
     std::vector<SourceRange> ranges;
     Diagnostics diagnostics;
     Lexer lexer(diagnostics, diagnostics.sources.add("f", text));
@@ -143,6 +143,7 @@ TEST(Fuzz, LexerAndParserSurviveMutations) {
   if (const char *given = std::getenv("TESSERA_FUZZ"))
     sscanf(given, "%llu %d", &seed, &count);
   std::vector<std::string> corpus = loadCorpus();
+  ASSERT_GT(corpus.size(), 50u) << "the programs of " TESSERA_FRONTEND_CORPUS;
   Mutator mutator(corpus, seed);
   auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
@@ -164,8 +165,7 @@ TEST(Fuzz, LexerAndParserSurviveMutations) {
     if (i % 16 == 0)
       diagnostics.render(), diagnostics.renderJson();
   }
-  double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   EXPECT_LT(seconds, 120 * std::max(1, count / 20000));
 }
 

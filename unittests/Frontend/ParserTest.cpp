@@ -1,6 +1,6 @@
 //===- ParserTest.cpp - Trees, recovery and limits of the parser ------------------------------===//
-#include "AstPrinter.h"
 #include "tessera/Frontend/Parse/Parser.h"
+#include "AstPrinter.h"
 
 #include "gtest/gtest.h"
 
@@ -33,7 +33,7 @@ std::string parseErrors(std::string source) {
   return errors;
 }
 
-/// What `reportUnsupported` says of the one function in `source`.
+/// The output of `reportUnsupported` for the only function in `source`.
 std::string unsupported(std::string source) {
   Diagnostics diagnostics;
   uint32_t file = diagnostics.sources.add("f.py", std::move(source));
@@ -143,8 +143,7 @@ TEST(Parser, UnsupportedIsReportedOnce) {
 TEST(Parser, Errors) {
   EXPECT_EQ(parseErrors("x = (1 +\n"), "1:5 '(' was never closed\n");
   EXPECT_EQ(parseErrors("if x\n  y\n"), "1:5 expected ':' after the 'if' condition\n");
-  EXPECT_EQ(parseErrors("if x:\ny\n"),
-            "2:1 expected an indented block after the 'if' condition\n");
+  EXPECT_EQ(parseErrors("if x:\ny\n"), "2:1 expected an indented block after the 'if' condition\n");
   EXPECT_EQ(parseErrors("x\n  y\n"), "2:1 unexpected indent\n");
   EXPECT_EQ(parseErrors("f() = 1\n"), "1:1 cannot assign to a call; did you mean '=='?\n");
   EXPECT_EQ(parseErrors("if x = 1:\n  y\n"), "1:6 '=' assigns; write '==' to compare\n");
@@ -168,11 +167,10 @@ TEST(Parser, Errors) {
   EXPECT_EQ(parseErrors("if x:\n  y\nelse if z:\n  y\nif z:\n  x\n"),
             "3:1 'else if' is written 'elif'\n");
   EXPECT_EQ(parseErrors("def f(x) => y: pass"),
-            "1:10 what a function returns is written behind '->'\n");
+            "1:10 the return annotation of a function is written after '->'\n");
   EXPECT_EQ(parseErrors("x."), "1:3 expected a name after '.', found end of line\n");
   EXPECT_EQ(parseErrors("x[]"), "1:3 expected an index, found ']'\n");
-  EXPECT_EQ(parseErrors("else:\n  x\n"),
-            "1:1 'else' without a statement that it belongs to\n");
+  EXPECT_EQ(parseErrors("else:\n  x\n"), "1:1 'else' without a statement that it belongs to\n");
   EXPECT_EQ(parseErrors("@a\nx"), "2:1 expected 'def' or 'class' after a decorator, found 'x'\n");
 }
 
@@ -185,7 +183,7 @@ TEST(Parser, RecoversAndReportsSeveral) {
                     "5:13 expected an expression, found end of line\n");
 }
 
-/// Of the processor: other work on the machine does not count.
+/// Processor time: other load on the machine does not count.
 double secondsToParse(std::string source) {
   std::clock_t begin = std::clock();
   std::string errors;

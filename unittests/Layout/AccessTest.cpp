@@ -1,4 +1,4 @@
-//===- AccessTest.cpp - Widths, sectors and banks against enumeration -----===//
+//===- AccessTest.cpp - Access costs against enumeration ------------------===//
 #include "tessera/Layout/Access.h"
 #include "RandomLayouts.h"
 #include "tessera/Layout/Families.h"
@@ -19,7 +19,7 @@ TEST(Access, VectorsOfKnownLayouts) {
   EXPECT_EQ(vectorise(rows, Dim::D0, 3).vector, 1u);
   EXPECT_EQ(vectorise(mmaAccumulator(16, 64), Dim::D1, 2).vector, 1u);
   EXPECT_EQ(vectorise(mmaAccumulator(16, 64), Dim::D0, 2).vector, 0u);
-  // A lane that exchanges neighbours spoils the order.
+  // A lane bit that swaps adjacent elements prevents vector accesses.
   EXPECT_EQ(
       vectorise(*Layout::parse("register[d0:1, d0:2] lane[d0:4+d0:1] -> d0:8"), Dim::D0, 2).vector,
       0u);
@@ -47,11 +47,11 @@ TEST(Access, RandomVectors) {
         Point first =
             layout.out().unpack(layout(order.order(n & ~(elements - 1)) | thread << registers));
         first[Dim::D0] += n % elements;
-        ASSERT_EQ(at, first); // neighbours, in order, aligned
+        ASSERT_EQ(at, first); // contiguous, in order, aligned
         ASSERT_EQ(at[Dim::D0] % elements, n % elements);
         ASSERT_EQ(held.insert(element).second, n < uint64_t(1) << order.distinct);
       }
-      // Wider by one bit would need pairs of neighbours in every thread, and these aligned.
+      // One bit wider would need contiguous, aligned pairs in every thread.
       for (uint64_t element : held) {
         Point at = layout.out().unpack(element);
         at[Dim::D0] ^= elements;
@@ -76,13 +76,13 @@ TEST(Access, Sectors) {
     Layout layout = blocked(std::array{32u, 128u}, how);
     return globalTraffic(layout, vectorise(layout, Dim::D1, most), 32, rowMajor, base);
   };
-  // 16 bytes per lane along a row: four sectors per 128 bytes, and one more off the alignment.
+  // 16 bytes per lane along a row: four sectors per 128 bytes, and one more if misaligned.
   GlobalTraffic wide = traffic({{1, 4}, {1, 32}, {4, 1}, {1, 0}}, 2);
   EXPECT_EQ(wide.accesses, 32u);
   EXPECT_EQ(wide.sectors, 32u * 16);
   EXPECT_EQ(wide.ideal, wide.sectors);
   EXPECT_EQ(traffic({{1, 4}, {1, 32}, {4, 1}, {1, 0}}, 2, 16).sectors, 32u * 17);
-  // Down a column every lane has a sector of its own.
+  // Along a column every lane has a sector of its own.
   GlobalTraffic down = traffic({{1, 1}, {32, 1}, {1, 4}, {0, 1}}, 2);
   EXPECT_EQ(down.accesses, 128u);
   EXPECT_EQ(down.sectors, 128u * 32);
@@ -94,7 +94,7 @@ TEST(Access, Sectors) {
   EXPECT_EQ(rows.sectors, 16u);
 }
 
-/// Bank by bank, phase by phase.
+/// Counts wavefronts bank by bank and phase by phase.
 unsigned countWavefronts(const Layout &address, unsigned vector, unsigned bits, uint64_t place) {
   unsigned bytes = (bits << vector) / 8, lanes = address.in().size(Dim::Lane);
   unsigned perPhase = std::min(32u, 128 / bytes), total = 0;
@@ -140,14 +140,14 @@ TEST(Access, RandomBankConflicts) {
 }
 
 TEST(Access, SwizzledFamiliesHaveNoConflicts) {
-  // 16 bytes down a column of eight rows, as ldmatrix and wgmma read: free with every span but 16.
+  // 16 bytes of each of eight rows, as ldmatrix and wgmma read: no conflict with any span but 16.
   for (unsigned span : {16u, 32u, 64u, 128u}) {
     Layout memory = swizzledShared(64, span / 2, 16, span).inverse().value();
     Layout rows = blocked(std::array{64u, span / 2}, {{1, 8}, {32, 1}, {2, 1}, {1, 0}});
     Layout address = rows.then(memory);
     EXPECT_EQ(vectorise(address, Dim::Offset, 3).vector, 3u);
     EXPECT_EQ(wavefronts(address, 3, 16), 4u) << span;
-    // Unswizzled rows of the same width are asked as often as there are chunks in them.
+    // Without a swizzle, a read takes as many wavefronts as a row has chunks.
     Layout linear = linearShared(std::array{64u, span / 2}, std::array{1u, 0u}).inverse().value();
     EXPECT_EQ(wavefronts(rows.then(linear), 3, 16), 4 * span / 16) << span;
   }
@@ -161,7 +161,7 @@ TEST(Swizzle, RandomPairsHaveNoConflicts) {
     Space in = random.places(1 + random.upTo(4), 5, random.upTo(2));
     Space tile = random.tile(in.bits());
     Layout write = random.covering(in, tile, mixing), read = random.covering(in, tile, mixing);
-    // What both hold in registers, and no thread moves along.
+    // Vectors that both sides hold in registers and that no thread coordinate moves along.
     gf2::Vectors threads = gf2::concat({write.columnsOf(threadDims), read.columnsOf(threadDims)});
     gf2::Vectors both = gf2::intersect(write.columns(Dim::Register), read.columns(Dim::Register));
     gf2::Vectors vector = gf2::extend(threads, both);
@@ -181,7 +181,7 @@ TEST(Swizzle, RandomPairsHaveNoConflicts) {
       Layout address = layout.then(*where);
       unsigned width = vectorise(address, Dim::Offset, vector.size()).vector;
       ASSERT_EQ(width, vector.size());
-      // One wavefront for each phase, in every access.
+      // Every phase of every access takes one wavefront.
       unsigned phases = 32 >> phaseBits(width, bits);
       for (unsigned sample = 0; sample < 3; ++sample) {
         uint64_t place = random.word(in.bits()) & ~in.mask({Dim::Lane});

@@ -1,4 +1,4 @@
-//===- ConversionTest.cpp - Plans are proven by running them --------------===//
+//===- ConversionTest.cpp - Conversion plans, executed --------------------===//
 #include "Executor.h"
 #include "RandomLayouts.h"
 #include "tessera/Layout/Families.h"
@@ -17,7 +17,7 @@ constexpr SharedFeatures sm70{}, sm80{.ldmatrix = true}, sm90{.ldmatrix = true, 
 
 Layout parsed(const char *text) { return Layout::parse(text).value(); }
 
-/// Plans, runs, and compares the counts of the plan with those of the run.
+/// Plans a conversion, executes it, and compares the predicted wavefronts with those of the run.
 ConversionPlan proven(const Layout &from, const Layout &to, unsigned bits,
                       SharedFeatures features) {
   std::optional<ConversionPlan> plan = planConversion(from, to, bits, features);
@@ -36,7 +36,7 @@ ConversionPlan proven(const Layout &from, const Layout &to, unsigned bits,
 }
 
 TEST(Conversion, MemoryOfBlocks) {
-  // Each block keeps its half of a row, where a thread finds what it has stored.
+  // Each CTA stores its half of a row, and a thread loads what it has stored.
   Layout row = blocked(std::array{256u}, {{2}, {32}, {2}, {0}, {2}});
   std::optional<SharedExchange> exchange = planExchange(row, row, 16, {});
   ASSERT_TRUE(exchange);
@@ -50,7 +50,7 @@ TEST(Conversion, MemoryOfBlocks) {
       EXPECT_EQ(offsets(element)[Dim::Offset], offset);
     }
   EXPECT_TRUE(holder(memory, row, {Dim::Block}));
-  // What all blocks have, each has whole.
+  // A tile that is replicated over CTAs is stored whole in each.
   Layout same = blocked(std::array{256u}, {{4}, {32}, {2}, {0}}).broadcastTo({{Dim::Block, 2}});
   exchange = planExchange(same, same, 16, {});
   ASSERT_TRUE(exchange);
@@ -65,15 +65,16 @@ TEST(Conversion, PartsOfBlocks) {
   EXPECT_EQ(found->layout, part);
   EXPECT_EQ(found->dim, 1u);
   EXPECT_EQ(found->blocks, 4u);
-  // The same in all blocks, and in one alone.
+  // Replicated over CTAs, and with a single CTA.
   EXPECT_EQ(partOfBlock(part.broadcastTo(Space({{Dim::Block, 2}})))->blocks, 1u);
   EXPECT_EQ(partOfBlock(part)->layout, part);
-  // Not side by side: blocks take turns.
-  EXPECT_FALSE(partOfBlock(Layout::strided(Dim::Block, Dim::D0, 2) * Layout::strided(Dim::Offset, Dim::D0, 8)));
+  // Interleaved slices are not supported.
+  EXPECT_FALSE(partOfBlock(Layout::strided(Dim::Block, Dim::D0, 2) *
+                           Layout::strided(Dim::Offset, Dim::D0, 8)));
 }
 
 TEST(Conversion, OwnRegisters) {
-  // Half of a thread's columns are its own, as registers of the same thread or of none.
+  // Half of a thread's columns belong to its own CTA: registers of the same thread, or none.
   Layout sums = wgmmaAccumulator(64, 1), parts = sums * Layout::strided(Dim::Block, Dim::D2, 2);
   Layout columns = wgmmaAccumulator(32, 1) * Layout::strided(Dim::Block, Dim::D1, 2);
   std::optional<OwnRegisters> own = ownRegisters(parts, columns);
@@ -82,8 +83,9 @@ TEST(Conversion, OwnRegisters) {
   EXPECT_EQ(own->blocks, (std::vector<unsigned>{4}));
   for (unsigned reg = 0; reg < 16; ++reg)
     for (unsigned block = 0; block < 2; ++block)
-      EXPECT_EQ(columns(Point({{Dim::Register, reg}, {Dim::Block, block}})), sums(Point({{Dim::Register, reg | block << 4}})));
-  // Rows of a tile as memory likes them are other threads'.
+      EXPECT_EQ(columns(Point({{Dim::Register, reg}, {Dim::Block, block}})),
+                sums(Point({{Dim::Register, reg | block << 4}})));
+  // A coalesced layout has the rows in other threads.
   Layout rows = blocked(std::array{64u, 64u}, {{1, 4}, {4, 8}, {4, 1}, {1, 0}, {1, 2}});
   EXPECT_FALSE(ownRegisters(parts, rows));
   EXPECT_FALSE(ownRegisters(sums, wgmmaAccumulator(64, 1)));
@@ -92,7 +94,7 @@ TEST(Conversion, OwnRegisters) {
 TEST(Conversion, Nothing) {
   Layout layout = mmaAccumulator(16, 64);
   EXPECT_EQ(proven(layout, layout, 32, sm90).kind, Kind::None);
-  // An accumulator is the A operand of the next product.
+  // An accumulator fragment is the A operand of the next MMA.
   EXPECT_EQ(proven(wgmmaAccumulator(64), wgmmaOperandA(64, 16), 16, sm90).kind, Kind::None);
 }
 
@@ -102,7 +104,7 @@ TEST(Conversion, Registers) {
              parsed("register[d0:2, d0:1] lane[d1:1, d1:2] -> d0:4 d1:4"), 32, sm90);
   EXPECT_EQ(plan.kind, Kind::Registers);
   EXPECT_EQ(plan.registers.str(), "register[register:2, register:1] lane[0, 0] -> register:4");
-  // A thread that holds all picks its own by lane.
+  // A thread that holds all elements selects its own by lane.
   plan = proven(parsed("register[d0:1, d0:2] lane[0, 0] -> d0:4"),
                 parsed("lane[d0:1, d0:2] -> d0:4"), 32, sm90);
   EXPECT_EQ(plan.kind, Kind::Registers);
@@ -110,7 +112,7 @@ TEST(Conversion, Registers) {
 }
 
 TEST(Conversion, Shuffles) {
-  // A transposition of four registers with four lanes: three shuffles, one move.
+  // A transpose of four registers and four lanes: three shuffles and one move.
   Layout rows = parsed("register[d1:1, d1:2] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4");
   Layout turned = parsed("register[d0:1, d0:2] lane[d1:1, d1:2, d0:4, d0:8, d0:16] -> d0:32 d1:4");
   ConversionPlan plan = proven(rows, turned, 32, sm90);
@@ -119,7 +121,7 @@ TEST(Conversion, Shuffles) {
   EXPECT_EQ(plan.shuffles.rounds(), 4u);
   EXPECT_TRUE(plan.shuffles.isLocal(0));
   EXPECT_FALSE(plan.shuffles.isLocal(1));
-  // Neighbours of 16 bits travel in pairs.
+  // Adjacent 16-bit elements are shuffled in pairs.
   plan = proven(parsed("register[d1:1, d1:2] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4"),
                 parsed("register[d1:1, d0:1] lane[d1:2, d0:2, d0:4, d0:8, d0:16] -> d0:32 d1:4"),
                 16, sm90);
@@ -129,8 +131,8 @@ TEST(Conversion, Shuffles) {
 }
 
 TEST(Conversion, ShufflesOfMoreThanIsWanted) {
-  // Every warp holds all, and wants a half: a lane has words of several others, so there are more
-  // rounds than words, and some of what arrives is dropped.
+  // Every warp holds all elements and needs a half: a lane has words for several others, so there
+  // are more rounds than words, and some received words are dropped.
   Layout all = parsed("register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[0] -> d0:64");
   Layout half = parsed("lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:1] -> d0:64");
   std::optional<ShuffleSchedule> schedule = planShuffles(all, half, 32);
@@ -140,7 +142,7 @@ TEST(Conversion, ShufflesOfMoreThanIsWanted) {
 }
 
 TEST(Conversion, SharedMemory) {
-  // A blocked tile to a tensor core's operands: wide stores, ldmatrix, no conflict.
+  // From a blocked layout to MMA operands: wide stores, ldmatrix, no bank conflicts.
   Layout rows = blocked(std::array{64u, 64u}, {{1, 8}, {4, 8}, {4, 1}, {1, 0}});
   Layout operandA = (mmaOperandA(16, 64, 16) * Layout::strided(Dim::Warp, Dim::D0, 4));
   ConversionPlan plan = proven(rows, operandA, 16, sm80);
@@ -150,20 +152,20 @@ TEST(Conversion, SharedMemory) {
   EXPECT_EQ(plan.exchange.load.kind, Access::Matrix);
   EXPECT_EQ(plan.exchange.load.matrices, 2u);
   EXPECT_EQ(plan.exchange.load.wavefronts, 64u * 64 * 2 / 128 / 4);
-  // B from rows of k: transposed.
+  // B from rows along n: ldmatrix.trans.
   Layout operandB = mmaOperandB(64, 64, 16) * Layout::broadcast(Dim::Warp, 4);
   plan = proven(rows, operandB, 16, sm80);
   EXPECT_EQ(plan.exchange.store.registers.vector, 3u);
   EXPECT_EQ(plan.exchange.load.kind, Access::Transposed);
   EXPECT_EQ(plan.exchange.load.wavefronts, 64u * 64 * 2 / 128);
-  // An accumulator to rows that are stored widely, by stmatrix.
+  // From an accumulator to a layout for wide global stores: stmatrix.
   plan = proven(wgmmaAccumulator(64), rows, 16, {.stmatrix = true});
   EXPECT_EQ(plan.exchange.store.kind, Access::Matrix);
   EXPECT_EQ(plan.exchange.load.registers.vector, 3u);
   EXPECT_EQ(plan.exchange.store.wavefronts + plan.exchange.load.wavefronts, 32u);
   plan = proven(wgmmaAccumulator(64), rows, 16, sm70);
   EXPECT_EQ(plan.exchange.store.kind, Access::Plain);
-  // A transposition of fp32: wide on one side, conflict-free on both.
+  // A transpose of fp32: wide on one side, conflict-free on both.
   Layout columns = blocked(std::array{64u, 64u}, {{4, 1}, {16, 2}, {1, 4}, {0, 1}});
   Layout rows32 = blocked(std::array{64u, 64u}, {{1, 4}, {2, 16}, {4, 1}, {1, 0}});
   plan = proven(rows32, columns, 32, sm70);
@@ -172,7 +174,7 @@ TEST(Conversion, SharedMemory) {
 }
 
 TEST(Conversion, SmallMemory) {
-  // An accumulator of 64 KiB through 16: four passes, hardly more than one.
+  // An accumulator of 64 KiB through 16 KiB: four passes cost hardly more than one.
   Layout accumulator = wgmmaAccumulator(128, 2);
   Layout rows = blocked(std::array{128u, 128u}, {{1, 4}, {1, 32}, {8, 1}, {1, 0}});
   SharedExchange whole = proven(accumulator, rows, 32, sm90).exchange;
@@ -239,22 +241,22 @@ TEST(Conversion, AllPairsOfFamilies) {
     EXPECT_GT(kinds[kind], 50u) << int(kind);
 }
 
-/// Random pairs of layouts of one tile; a part of the columns of the one is kept in the other, so
-/// that every scope comes up.
+/// Random pairs of layouts of one tile. The second keeps some columns of the first, so that every
+/// scope occurs.
 struct Pair {
   Layout from, to;
 };
 
 Pair anyPair(RandomLayouts &random, unsigned lanes = 5) {
   unsigned warps = random.upTo(2), blocks = random.upTo(3) ? 0 : 1, registers = random.upTo(4);
-  unsigned lost = random.upTo(2) ? 0 : random.upTo(3); // places beyond the tile
+  unsigned lost = random.upTo(2) ? 0 : random.upTo(3); // locations beyond the tile
   unsigned bits = registers + lanes + warps + blocks;
   Space tile = random.tile(bits - std::min(lost, bits));
   unsigned mixing = random.upTo(2) * 6;
   Layout from = random.covering(random.places(registers, lanes, warps, blocks), tile, mixing);
   Space in = random.places(registers + random.upTo(1), lanes, warps, blocks);
   Layout to = random.covering(in, tile, mixing);
-  if (random.upTo(3)) { // a few exchanges of columns from the same start
+  if (random.upTo(3)) { // swap a few columns of the first layout
     gf2::Vectors columns(from.columns().begin(), from.columns().end());
     unsigned first = random.upTo(2) ? 0 : registers + lanes,
              last = random.upTo(1) ? registers + lanes : bits;
@@ -280,7 +282,7 @@ TEST(Conversion, RandomPlans) {
     unsigned bits = 8u << random.upTo(3);
     SharedFeatures features = random.upTo(1) ? sm90 : random.upTo(1) ? sm80 : sm70;
     ConversionPlan plan = proven(pair.from, pair.to, bits, features);
-    // The same with half the memory or less, where the tile can be split.
+    // The same with half the memory or less, if the tile can be split into passes.
     if (plan.kind == Kind::Shared) {
       features.memoryBytes = plan.exchange.memory.in().size() * bits / 8 >> (1 + random.upTo(1));
       if (auto parts = planExchange(pair.from, pair.to, bits, features)) {
@@ -324,7 +326,7 @@ TEST(Conversion, RandomShuffles) {
     ASSERT_EQ(Executor(pair.from, pair.to, bits).runShuffles(*schedule), "")
         << pair.from.str() << "\n"
         << pair.to.str();
-    // As many rounds as words where both sides' warps hold the same, and nothing twice.
+    // As many rounds as words if the warps of both sides hold the same elements without replicas.
     bool lanesMatter = !(pair.from.freeBits() & pair.from.in().mask({Dim::Lane}));
     if (lanesMatter && gf2::rank(pair.from.columnsOf({Dim::Register, Dim::Lane})) ==
                            gf2::rank(pair.to.columnsOf({Dim::Register, Dim::Lane}))) {
@@ -336,8 +338,8 @@ TEST(Conversion, RandomShuffles) {
 }
 
 TEST(Conversion, GivenMemory) {
-  // The accesses that follow from the arrangement alone are right, and no dearer than those that it
-  // was made for.
+  // The accesses planned for a given shared-memory layout are right and no more expensive than
+  // those that the layout was computed for.
   RandomLayouts random(13);
   std::map<Access, unsigned> stores, loads;
   for (unsigned trial = 0; trial < 3000 && !testing::Test::HasFailure(); ++trial) {
@@ -369,7 +371,7 @@ TEST(Conversion, GivenMemory) {
 }
 
 TEST(Conversion, Copies) {
-  // What is copied by rows of 16 bytes is read by ldmatrix, without a conflict.
+  // Tiles copied in chunks of 16 bytes are read by ldmatrix without bank conflicts.
   Layout rows = blocked(std::array{128u, 64u}, {{1, 8}, {4, 8}, {8, 1}, {1, 0}});
   Layout operandA = (mmaOperandA(16, 16, 16) * Layout::strided(Dim::Warp, Dim::D0, 2) *
                      Layout::broadcast(Dim::Warp, 4))

@@ -1,4 +1,4 @@
-//===- DocsTest.cpp - docs/layouts.md says what the code does -------------===//
+//===- DocsTest.cpp - The examples of docs/layouts.md ---------------------===//
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 

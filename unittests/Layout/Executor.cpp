@@ -1,4 +1,4 @@
-//===- Executor.cpp - Runs a conversion, element by element ---------------===//
+//===- Executor.cpp - Executes conversion plans ---------------------------===//
 #include "Executor.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::string Executor::runShuffles(const ShuffleSchedule &schedule) {
         return "a local round that moves";
       if (word >= words)
         continue;
-      uint64_t offered = schedule.send(other)[Dim::Register]; // by the source, from its own view
+      uint64_t offered = schedule.send(other)[Dim::Register]; // the word that the source lane sends
       other[Dim::Round] = at[Dim::Round] = 0;
       for (uint64_t element = 0; element < uint64_t(1) << packed; ++element) {
         other[Dim::Register] = schedule.source.order(offered << packed | element);
@@ -78,7 +78,7 @@ std::string Executor::runShuffles(const ShuffleSchedule &schedule) {
 }
 
 namespace {
-/// Numbers of elements of one pass. A warp's number counts those of all blocks.
+/// Indices of the elements of one pass. Warps are numbered across all CTAs.
 struct Numbers {
   const SharedAccess &access;
   uint64_t pass;

@@ -1,8 +1,8 @@
-//===- Executor.h - Runs a conversion, element by element ------*- C++ -*-===//
+//===- Executor.h - Executes conversion plans ------------------*- C++ -*-===//
 //
-// A machine with registers and shared memory that hold numbers of elements. It executes plans by
-// the definitions of shuffles, of vector accesses and of ldmatrix and stmatrix, and counts
-// wavefronts bank by bank.
+// A model of registers and shared memory that hold element indices. It executes plans by the
+// definitions of shuffles, vector accesses, ldmatrix and stmatrix, and counts wavefronts bank by
+// bank.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_UNITTESTS_LAYOUT_EXECUTOR_H
@@ -16,7 +16,7 @@ class Executor {
 public:
   Executor(const Layout &from, const Layout &to, unsigned bits);
 
-  /// Empty if every place of `to` has got its element, else what went wrong.
+  /// Empty if every location of `to` holds its element, else the error.
   std::string run(const ConversionPlan &plan);
   std::string runShuffles(const ShuffleSchedule &schedule);
   std::string runExchange(const SharedExchange &exchange);
@@ -25,13 +25,13 @@ public:
   unsigned storeWavefronts = 0, loadWavefronts = 0;
 
 private:
-  using Registers = std::vector<int64_t>; // by packed place
+  using Registers = std::vector<int64_t>; // by packed location
   struct Access {
     unsigned lane;
     int64_t offset;
   };
   std::string compare() const;
-  /// Wavefronts of accesses of `bytes` each: those of a phase are served together.
+  /// Wavefronts of accesses of `bytes` each; a phase is served together.
   unsigned count(const std::vector<Access> &accesses, unsigned elements,
                  unsigned lanesInPhase) const;
   std::string plainAccess(const SharedAccess &access, const Layout &layout, bool isLoad,
@@ -44,7 +44,7 @@ private:
   Layout from, to;
   unsigned bits;
   Registers source, result;
-  std::vector<int64_t> memory; // of all blocks, one after the other
+  std::vector<int64_t> memory; // of all CTAs, one after the other
 };
 
 } // namespace tessera

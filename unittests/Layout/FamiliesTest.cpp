@@ -1,7 +1,7 @@
 //===- FamiliesTest.cpp - Layouts against the tables of the PTX manual ----===//
 //
-// The expressions here are those of the manual's figures, for lane l and element i of its fragment:
-// g = l >> 2 is its group, t = l % 4 its place in it.
+// The expressions are those of the manual's figures, for lane l and element i of its fragment:
+// g = l >> 2 is the groupID, t = l % 4 the threadID_in_group.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Layout/Families.h"
@@ -77,8 +77,8 @@ TEST(Families, MmaOperandsTf32AndFp64) {
 }
 
 TEST(Families, Volta) {
-  // The manual's tables are per quad-pair; lanes 4..7 and 20..23 are the second one, which has the
-  // rows from 8 on, and lanes 8..11 and 24..27 the third, which has the columns from 8 on.
+  // The manual's tables are per quad pair. Lanes 4..7 and 20..23 are the second one, with the rows
+  // from 8 on; lanes 8..11 and 24..27 are the third, with the columns from 8 on.
   auto down = [](unsigned l) { return (l >> 2 & 1) * 8; };
   auto right = [](unsigned l) { return (l >> 3 & 1) * 8; };
   expectFragment(voltaAccumulator(16, 16), Space::tensor({16, 16}), 8, [&](unsigned l, unsigned i) {
@@ -106,7 +106,7 @@ TEST(Families, Wgmma) {
                       (Point{{Dim::D0, 16 * warp + l / 4 + 8 * (i / 2 % 2)},
                              {Dim::D1, 8 * (i / 4) + 2 * (l % 4) + i % 2}}));
     }
-  // Column groups 2i, 2i+1 of an accumulator are the four registers of A's k16 step i.
+  // Column groups 2i, 2i+1 of an accumulator are the four registers of A in k-step i.
   EXPECT_EQ(wgmmaAccumulator(64), wgmmaOperandA(64, 16));
 }
 
@@ -120,7 +120,7 @@ TEST(Families, MatrixTile) {
 }
 
 TEST(Families, Blocked) {
-  // Every element is held as the definition by coordinates says.
+  // Compare with the definition by coordinates.
   std::vector<unsigned> shape{32, 64}, per{2, 4}, lanes{8, 4}, warps{2, 1};
   Layout layout = blocked(shape, {per, lanes, warps, {1, 0}});
   EXPECT_EQ(layout.str(),
@@ -133,7 +133,7 @@ TEST(Families, Blocked) {
       ASSERT_EQ(layout({{Dim::Register, reg}, {Dim::Lane, lane}, {Dim::Warp, row / 16}}),
                 (Point{{Dim::D0, row}, {Dim::D1, column}}));
     }
-  // A tile that is too small is held several times, one that is too large repeated.
+  // A tile that is too small is replicated; one that is too large repeats the pattern.
   EXPECT_EQ(blocked(std::array{4u, 8u}, {per, lanes, warps, {1, 0}}).str(),
             "register[d1:1, d1:2, d0:1] lane[d1:4, 0, d0:2, 0, 0] warp[0] -> d0:4 d1:8");
   EXPECT_EQ(blocked(std::array{256u}, {{2}, {32}, {1}, {0}, {2}}).str(),
@@ -163,7 +163,8 @@ TEST(Families, SwizzledShared) {
 
 TEST(Families, BoxedShared) {
   constexpr unsigned bits = 16, bytes = 2;
-  for (std::vector<unsigned> shape : {std::vector<unsigned>{16, 64}, {128, 8}, {2, 8, 128}, {4, 64, 2, 4}})
+  for (std::vector<unsigned> shape :
+       {std::vector<unsigned>{16, 64}, {128, 8}, {2, 8, 128}, {4, 64, 2, 4}})
     for (unsigned inner = 0; inner < shape.size(); ++inner)
       for (unsigned span : {16u, 32u, 64u, 128u}) {
         unsigned perRow = span / bytes, rows = 1;
@@ -175,7 +176,7 @@ TEST(Families, BoxedShared) {
         Layout layout = boxedShared(shape, inner, bits, span);
         ASSERT_TRUE(layout.inverse());
         for (uint64_t offset = 0; offset < layout.in().size(); ++offset) {
-          // Boxes of all rows, in which the dimensions but `inner` are counted, the last one fastest.
+          // Within a box, the dimensions other than `inner` form the rows, the last one fastest.
           unsigned box = offset / (rows * perRow), address = offset % (rows * perRow) * bytes;
           address ^= (address >> 7 & (span / 16 - 1)) << 4;
           unsigned row = address / span;

@@ -1,4 +1,4 @@
-//===- LayoutTest.cpp - The algebra of layouts, place by place ------------===//
+//===- LayoutTest.cpp - The algebra of layouts against enumeration --------===//
 #include "RandomLayouts.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ Layout parsed(const char *text) {
   return layout.value_or(Layout());
 }
 
-/// One of many: small or empty, mixed or not, covering or not.
+/// A random layout: small or empty, swizzled or not, surjective or not.
 Layout anyLayout(RandomLayouts &random) {
   Space in = random.places(random.upTo(3), random.upTo(3), random.upTo(2), random.upTo(1));
   Space out = random.tile(random.upTo(in.bits()));
@@ -46,7 +46,7 @@ TEST(Layout, Picture) {
   EXPECT_EQ(parsed("register[d1:1] lane[d0:1, d1:2] -> d0:2 d1:4").picture(),
             "l0 r0 | l0 r1 | l2 r0 | l2 r1\nl1 r0 | l1 r1 | l3 r0 | l3 r1\n");
   EXPECT_EQ(Layout::strided(Dim::Lane, Dim::D0, 4).picture(), "l0 | l1 | l2 | l3\n");
-  EXPECT_EQ(parsed("lane[d0:1] -> d0:4").picture(), ""); // not all is held
+  EXPECT_EQ(parsed("lane[d0:1] -> d0:4").picture(), ""); // not surjective
 }
 
 TEST(Layout, IsLinearAndRoundTrips) {
@@ -111,7 +111,7 @@ TEST(Layout, ProductAndQuotient) {
       }
       ASSERT_EQ(product(in), out);
     }
-    // What is no product is not divided: a quotient always multiplies back.
+    // A quotient always multiplies back; a layout that is no product has none.
     if (auto quotient = outer.divideLeft(tile)) {
       ASSERT_EQ(tile * *quotient, outer);
     }
@@ -163,7 +163,7 @@ TEST(Layout, Shapes) {
     ASSERT_EQ(turned.transpose({1, 2, 0}), layout);
     Layout expanded = added.expandDim(1, 4);
     ASSERT_EQ(expanded.in().size(Dim::Register), layout.in().size(Dim::Register) * 4);
-    std::map<uint64_t, std::set<uint64_t>> columns; // of each thread: what it held before, and now
+    std::map<uint64_t, std::set<uint64_t>> columns; // by thread: the columns that it holds
     std::map<uint64_t, std::set<uint64_t>> left;
     unsigned registers = layout.in().bits(Dim::Register);
     for (uint64_t p = 0; p < layout.in().size(); ++p) {
@@ -188,7 +188,7 @@ TEST(Layout, Shapes) {
       left[thread].insert(at[Dim::D0] * layout.out().size(Dim::D2) + at[Dim::D1]);
       ASSERT_LE(left[thread].size(), dropped.in().size(Dim::Register));
     }
-    ASSERT_EQ(left, columns); // a reduction leaves a thread its own rows
+    ASSERT_EQ(left, columns); // a reduction leaves the rows of a thread
   }
 }
 

@@ -1,4 +1,4 @@
-//===- RandomLayouts.h - Layouts to test with ------------------*- C++ -*-===//
+//===- RandomLayouts.h - Random layouts for tests --------------*- C++ -*-===//
 #ifndef TESSERA_UNITTESTS_LAYOUT_RANDOMLAYOUTS_H
 #define TESSERA_UNITTESTS_LAYOUT_RANDOMLAYOUTS_H
 
@@ -13,7 +13,7 @@ class RandomLayouts {
 public:
   explicit RandomLayouts(unsigned seed) : engine(seed) {}
 
-  /// From 0 up to and with `last`.
+  /// A number from 0 to `last`, inclusive.
   unsigned upTo(unsigned last) { return engine() % (last + 1); }
   uint64_t word(unsigned bits) { return engine() & ((uint64_t(1) << bits) - 1); }
 
@@ -33,7 +33,7 @@ public:
             {Dim::Block, uint64_t(1) << blocks}};
   }
 
-  /// Any columns.
+  /// A layout with random columns.
   Layout any(const Space &in, const Space &out) {
     gf2::Vectors columns;
     for (unsigned i = 0; i < in.bits(); ++i)
@@ -41,8 +41,8 @@ public:
     return Layout(in, out, std::move(columns));
   }
 
-  /// Every element is held: the bits of the tile in some order over the places, the other places
-  /// free. `mixing` adds random pairs of columns to each other, which makes swizzles of it.
+  /// A surjective layout: the bits of the tile in random order over the locations, the other bits
+  /// free. `mixing` adds random pairs of columns, which swizzles it.
   Layout covering(const Space &in, const Space &out, unsigned mixing = 0) {
     gf2::Vectors columns = gf2::units(out.bits());
     columns.resize(in.bits());

@@ -1,4 +1,4 @@
-//===- ReductionTest.cpp - Butterflies against sums -----------------------===//
+//===- ReductionTest.cpp - Butterfly reductions against sums --------------===//
 #include "tessera/Layout/Reduction.h"
 #include "RandomLayouts.h"
 #include "tessera/Layout/Families.h"
@@ -58,7 +58,7 @@ TEST(Reduction, RandomSums) {
 }
 
 TEST(Reduction, Partial) {
-  // Two of four warps stand along the rows, which registers and lanes have the rest of.
+  // Two of four warps split the rows; registers and lanes hold the rest.
   Layout tile = blocked(std::array{4u, 1024u}, {{1, 4}, {1, 32}, {2, 2}, {1, 0}});
   EXPECT_EQ(planReduction(tile, {1}).partial(1).str(),
             "register[0, 0, 0, 0, d0:2] lane[0, 0, 0, 0, 0] warp[d1:1, d0:1] -> d0:4 d1:2");
@@ -67,12 +67,13 @@ TEST(Reduction, Partial) {
 }
 
 TEST(Reduction, PartialOfBlocks) {
-  // Blocks have parts of the row; each numbers its warps.
+  // CTAs hold slices of the row; each numbers its warps.
   Layout row = blocked(std::array{1024u}, {{4}, {32}, {2}, {0}, {4}});
   ReductionPlan plan = planReduction(row, {0});
   EXPECT_EQ(plan.warps.size(), 1u);
   EXPECT_EQ(plan.blocks.size(), 2u);
-  EXPECT_EQ(plan.partial(0).str(), "register[0, 0] lane[0, 0, 0, 0, 0] warp[d0:1] block[d0:2, d0:4] -> d0:8");
+  EXPECT_EQ(plan.partial(0).str(),
+            "register[0, 0] lane[0, 0, 0, 0, 0] warp[d0:1] block[d0:2, d0:4] -> d0:8");
 }
 
 TEST(Reduction, RandomPartials) {
@@ -87,7 +88,7 @@ TEST(Reduction, RandomPartials) {
     Layout partial = plan.partial(last);
     ASSERT_TRUE(partial.isSurjective());
     several += !plan.warps.empty() && !plan.blocks.empty();
-    // What the steps within warps have joined: sets of elements.
+    // The sets of elements that the steps within warps have combined.
     std::vector<std::map<uint64_t, unsigned>> joined(in.size());
     for (uint64_t place = 0; place < in.size(); ++place)
       joined[place] = {{layout(place), 1}};
@@ -97,7 +98,7 @@ TEST(Reduction, RandomPartials) {
         for (auto [element, count] : before[place ^ step])
           joined[place][element] += count;
     }
-    // An element of the result is one such set wherever it is, and they make up all elements, once.
+    // All replicas of a partial result are the same set, and the sets partition the elements.
     std::map<uint64_t, std::map<uint64_t, unsigned>> sets;
     std::map<uint64_t, unsigned> all;
     for (uint64_t place = 0; place < in.size(); ++place) {

@@ -10,8 +10,8 @@ namespace tessera {
 namespace {
 
 TEST(Pipeline, StageNames) {
-  for (const char *name : {"graph", "sched", "tile", "target", "llvm", "asm", "tileir", "tileir-bytecode",
-                           "ptx", "cubin", "sass", "bundle"}) {
+  for (const char *name : {"graph", "sched", "tile", "target", "llvm", "asm", "tileir",
+                           "tileir-bytecode", "ptx", "cubin", "sass", "bundle"}) {
     std::optional<Stage> stage = stageByName(name);
     ASSERT_TRUE(stage) << name;
     EXPECT_EQ(stageName(*stage), name);
@@ -52,7 +52,7 @@ TEST(Pipeline, ContinuesFromIR) {
   EXPECT_TRUE(result.texts.count(Stage::Sched) && result.texts.count(Stage::Tile));
   EXPECT_FALSE(result.texts.count(Stage::Graph));
 
-  // The dump of a stage is a request again.
+  // The dump of a stage can be compiled again.
   CompileRequest next = request;
   next.program.source.text = result.texts[Stage::Sched];
   next.texts = {Stage::Tile};

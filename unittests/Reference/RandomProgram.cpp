@@ -53,7 +53,7 @@ SmallVector<SymExpr> RandomProgram::shape() {
 }
 
 Value RandomProgram::pick() {
-  // Recent values are taken more often, so that programs are deep.
+  // Recent values are chosen more often, so that programs are deep.
   return pool[std::max(below(pool.size()), below(pool.size()))];
 }
 
@@ -184,7 +184,7 @@ Value RandomProgram::addReduction() {
 }
 
 Value RandomProgram::addContraction() {
-  // With a value of the same shape: one dimension is summed over, some are batches, the others are
+  // With a value of the same shape: one dimension is contracted, some are batches, the others are
   // paired.
   Value x = pick();
   unsigned rank = type(x).getRank();

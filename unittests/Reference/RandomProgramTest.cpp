@@ -1,8 +1,8 @@
-//===- RandomProgramTest.cpp - The bounds hold for a plain machine --------===//
+//===- RandomProgramTest.cpp - The bounds hold for a simulated kernel -----===//
 //
 // A second evaluator computes random programs as a kernel might: in float (double for f64), sums in
-// a random order, functions with a random error inside what they promise, 16-bit values rounded or
-// kept at random. It reads GraphOpInterface point by point. Its results must lie within the
+// a random order, functions with a random error within their bound, 16-bit values rounded or kept
+// at random. It evaluates GraphOpInterface point by point. Its results must be within the
 // reference's bounds.
 //
 //===----------------------------------------------------------------------===//
@@ -182,8 +182,8 @@ private:
   const std::map<std::string, int64_t> &sizes;
 };
 
-/// Random arguments of a program: exact in their types, as doubles for the machine and as bytes for
-/// the reference.
+/// Random arguments of a program: exact in their types, as doubles for the evaluator and as bytes
+/// for the reference.
 struct Arguments {
   Arguments(RandomProgram &program, unsigned seed) {
     std::mt19937 random(seed);

@@ -148,7 +148,7 @@ TEST(Reference, StepsAndPoles) {
       "%3 = gir.map reciprocal(%2) : (!gir.tensor<N, f32>) -> !gir.tensor<N, f32>"
       "return %1, %3 : !gir.tensor<N, f32>, !gir.tensor<N, f32> }");
   auto r = floor.run({vector({0, 1})});
-  EXPECT_TRUE(r[0].uncertain[0]); // exp(0) is 1 but for its error
+  EXPECT_TRUE(r[0].uncertain[0]); // exp(0) is 1 up to its error
   EXPECT_FALSE(r[0].uncertain[1]);
   EXPECT_EQ(r[0].values[1], 2);
   EXPECT_EQ(r[0].bounds[1], 0);
@@ -304,7 +304,7 @@ TEST(Reference, ContractionIsQuick) {
   EXPECT_NEAR(r.values[3 * n + 7], sum, 1e-10);
   EXPECT_NEAR(r.bounds[3 * n + 7], 2 * (n + 8) * u * magnitude, 1e-9);
   EXPECT_LT(seconds,
-            5); // far above what it takes, far below what a careless loop takes in a busy machine
+            5); // far above the expected time, far below that of a careless loop on a busy machine
 }
 
 } // namespace

@@ -1,9 +1,10 @@
-//===- SimulatorTest.cpp - Orders, findings and numbers -------------------===//
-#include "tessera/Simulator/Print.h"
+//===- SimulatorTest.cpp - Orders, findings and element types ------------===//
 #include "tessera/Simulator/Simulator.h"
 #include "../../lib/Simulator/Values.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Simulator/Print.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,7 +18,7 @@ using namespace tessera::simulator;
 
 namespace {
 
-/// A function of one vector x that gives one vector, by one launch of @k over `grid`.
+/// A function from one vector x to another, by one launch of @k over `grid`.
 class Simulated {
 public:
   Simulated(int64_t size, const std::string &grid, const std::string &view,
@@ -32,6 +33,7 @@ public:
                        "\"], strides [\"1\"]>, " + view + "] sizes [] : " + tensor + ", " + tensor +
                        "\n  return %y : " + tensor + "\n}\n" + kernel;
     module = parseSourceString<ModuleOp>(text, &context);
+    setTarget(*module, "sm_90a");
   }
 
   Report run(const Options &options) {
@@ -55,11 +57,11 @@ public:
 
 const char *const allOverOne = "#tile.operand<offset \"0\", sizes [\"4\"], strides [\"0\"]>";
 
-/// Four warps that write different numbers to one element.
+/// Warps that write different values to one element.
 std::string writers(int warps) {
   return "#each = #tile.layout<\"warp[d0:1, d0:2] -> d0:4\">\n"
          "tile.kernel @k(%x: !tile.view<1xf32, strides = [1]>, %y: !tile.view<4xf32, strides = "
-         "[0]>) grid 1 hints {warps = " +
+         "[0]>) grid 1 hints {num_warps = " +
          std::to_string(warps) +
          "} {\n  %c0 = arith.constant 0 : index\n  %i = tile.iota %c0 : tensor<4xi32, #each>\n"
          "  %f = tile.cast %i : tensor<4xi32, #each> -> tensor<4xf32, #each>\n"
@@ -72,7 +74,7 @@ bool has(const Report &report, FindingKind kind) {
                       [&](const Finding &finding) { return finding.kind == kind; });
 }
 
-TEST(Simulator, AllOrdersOfWritesThatDoNotCommute) {
+TEST(Simulator, RunsAllOrdersOfConflictingWrites) {
   Simulated program(1, "1", allOverOne, writers(4));
   ASSERT_TRUE(program.module);
   Options options;
@@ -84,7 +86,7 @@ TEST(Simulator, AllOrdersOfWritesThatDoNotCommute) {
   EXPECT_TRUE(has(report, FindingKind::Order));
 }
 
-TEST(Simulator, RunsThatDoNotSufficeAreSaid) {
+TEST(Simulator, ReportsIncompleteExploration) {
   Simulated program(1, "1", allOverOne, writers(4));
   Options options;
   options.isExhaustive = true;
@@ -92,12 +94,12 @@ TEST(Simulator, RunsThatDoNotSufficeAreSaid) {
   EXPECT_FALSE(program.run(options).launches[0].isComplete);
 }
 
-TEST(Simulator, BlocksThatDoNotMeetHaveOneOrder) {
+TEST(Simulator, IndependentCtasHaveOneOrder) {
   Simulated program(
       256, "4", "#tile.operand<offset \"0\", sizes [\"256\"], strides [\"1\"]>",
       "#rows = #tile.layout<\"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64\">\n"
       "!v = !tile.view<256xf32, strides = [1]>\n"
-      "tile.kernel @k(%x: !v, %y: !v) grid 1 hints {warps = 1} {\n  %i = tile.program_id 0\n"
+      "tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {\n  %i = tile.program_id 0\n"
       "  %t = tile.load %x[%i] dims [0] : !v -> tensor<64xf32, #rows>\n"
       "  %d = tile.map add(%t, %t) : (tensor<64xf32, #rows>, tensor<64xf32, #rows>) -> "
       "tensor<64xf32, #rows>\n"
@@ -120,7 +122,9 @@ TEST(Simulator, JsonHasNoInfinities) {
   const double worst[] = {INFINITY, NAN, 0.5};
   for (unsigned i = 0; i < 3; ++i)
     checked[i].comparison.worst = worst[i];
-  std::string text = llvm::formatv("{0}", llvm::json::Value(toJson({"f", "sm_90", report, checked, {}, false}))).str();
+  std::string text =
+      llvm::formatv("{0}", llvm::json::Value(toJson({"f", "sm_90", report, checked, {}, false})))
+          .str();
   llvm::Expected<llvm::json::Value> read = llvm::json::parse(text);
   ASSERT_TRUE(bool(read)) << text;
   const llvm::json::Array &results = *read->getAsObject()->getArray("results");
@@ -129,7 +133,7 @@ TEST(Simulator, JsonHasNoInfinities) {
   EXPECT_EQ(results[2].getAsObject()->getNumber("error_of_bound"), 0.5);
 }
 
-TEST(Values, BitsOfSmallFloatsComeBack) {
+TEST(Values, SmallFloatsRoundTrip) {
   MLIRContext context;
   for (Type type : {Type(Float16Type::get(&context)), Type(BFloat16Type::get(&context)),
                     Type(Float8E4M3FNType::get(&context)), Type(Float8E5M2Type::get(&context))}) {
@@ -146,7 +150,7 @@ TEST(Values, BitsOfSmallFloatsComeBack) {
   }
 }
 
-TEST(Values, IntegersWrapAndFloatsAreCut) {
+TEST(Values, IntegersWrapAndFloatsTruncate) {
   MLIRContext context;
   Element i8 = *Element::of(IntegerType::get(&context, 8)),
           f32 = *Element::of(Float32Type::get(&context)),

@@ -1,4 +1,4 @@
-//===- ScalarEvalTest.cpp - The meaning of scalar operations --------------===//
+//===- ScalarEvalTest.cpp - Evaluation of scalar operations ---------------===//
 #include "tessera/Support/ScalarEval.h"
 
 #include <cmath>
@@ -118,12 +118,13 @@ TEST(ScalarEval, Shifts) {
 }
 
 TEST(ScalarEval, PhiloxKnownAnswers) {
-  // The published vectors of Random123 (tests/kat_vectors, philox4x32 10): words 0 and 1, then 2 and 3.
+  // The published vectors of Random123 (tests/kat_vectors, philox4x32 10): words 0 and 1, then 2
+  // and 3.
   EXPECT_EQ(i(ScalarOp::Philox, i64, 0, 0, 0), int64_t(0xe169c58d6627e8d5));
   EXPECT_EQ(i(ScalarOp::Philox, i64, -1, -1, -1), int64_t(0x41c83b0e408f276d));
-  EXPECT_EQ(i(ScalarOp::Philox, i64, int64_t(0x85a308d3243f6a88), 0x0370734413198a2e,
-              0x299f31d0a4093822),
-            int64_t(0x94fdccebd16cfe09));
+  EXPECT_EQ(
+      i(ScalarOp::Philox, i64, int64_t(0x85a308d3243f6a88), 0x0370734413198a2e, 0x299f31d0a4093822),
+      int64_t(0x94fdccebd16cfe09));
   EXPECT_EQ(i(ScalarOp::PhiloxUpper, i64, 0, 0, 0), int64_t(0x9b00dbd8bc57ac4c));
   EXPECT_EQ(i(ScalarOp::PhiloxUpper, i64, -1, -1, -1), int64_t(0x6d5451fda20bc7c6));
   EXPECT_EQ(i(ScalarOp::PhiloxUpper, i64, int64_t(0x85a308d3243f6a88), 0x0370734413198a2e,

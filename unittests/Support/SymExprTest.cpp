@@ -141,7 +141,7 @@ TEST(SymExpr, RandomIdentities) {
     ASSERT_TRUE(parsed) << expr.str();
     EXPECT_EQ(*parsed, expr) << expr.str();
 
-    // Substituting the values one after the other ends in the constant.
+    // Substituting all values gives the constant.
     SymExpr substituted = expr.substitute([&](const std::string &name) -> std::optional<SymExpr> {
       return name == "A" ? std::optional(SymExpr(*lookup(name))) : std::nullopt;
     });
@@ -157,7 +157,7 @@ TEST(SymExpr, RemaindersHaveTheSignOfTheDivisor) {
 }
 
 TEST(SymExpr, LargeNumbers) {
-  // A divisor stays one where products do not fit.
+  // A divisor stays valid where products overflow.
   EXPECT_EQ((SymExpr(2147483647) * 4 * a).divisor(), 4);
   EXPECT_EQ((SymExpr(3) * a * b).divisor([](const std::string &) { return 1 << 20; }), 1 << 30);
   auto none = [](const std::string &) { return std::optional<int64_t>(); };

@@ -1,4 +1,4 @@
-//===- TuningTableTest.cpp - Tables are read, broken lines are told -------===//
+//===- TuningTableTest.cpp - Tables are parsed, malformed lines are reported -===//
 #include "tessera/Support/TuningTable.h"
 
 #include "gtest/gtest.h"
@@ -14,7 +14,7 @@ TEST(TuningTable, Lines) {
   std::vector<std::string> problems;
   TuningTable table = TuningTable::parse(
       kHead + "# kernel tiles hints ms first\n\n" + kKey +
-          "  128x64x256\tgroup=8,warps=8  1.25 1.5  a row, NVIDIA H200 \r\n"
+          "  128x64x256\traster_group=8,num_warps=8  1.25 1.5  a row, NVIDIA H200 \r\n"
           "fedcba9876543210 1 - 1 1\n",
       "sm_90", problems);
   EXPECT_TRUE(problems.empty());
@@ -22,7 +22,7 @@ TEST(TuningTable, Lines) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->tiles, (std::vector<int64_t>{128, 64, 256}));
   using Hints = std::vector<std::pair<std::string, int64_t>>;
-  EXPECT_EQ(choice->hints, (Hints{{"group", 8}, {"warps", 8}}));
+  EXPECT_EQ(choice->hints, (Hints{{"raster_group", 8}, {"num_warps", 8}}));
   EXPECT_EQ(choice->milliseconds, 1.25);
   EXPECT_EQ(choice->firstMilliseconds, 1.5);
   EXPECT_EQ(choice->origin, "a row, NVIDIA H200");
@@ -42,8 +42,9 @@ TEST(TuningTable, BrokenLinesAreLeftOut) {
   for (const char *line :
        {"0123 1 - 1 1", "0123456789abcdeG 1 - 1 1", "0123456789abcdef", "0123456789abcdef 0 - 1 1",
         "0123456789abcdef 1x - 1", "0123456789abcdef 1y2 - 1 1", "0123456789abcdef 1 warps 1 1",
-        "0123456789abcdef 1 =4 1 1", "0123456789abcdef 1 warps=4,, 1 1", "0123456789abcdef 1 - 0 1",
-        "0123456789abcdef 1 - 1 nan", "0123456789abcdef 1 - 1e999 1", "\xff\xfe\x01"}) {
+        "0123456789abcdef 1 =4 1 1", "0123456789abcdef 1 num_warps=4,, 1 1",
+        "0123456789abcdef 1 - 0 1", "0123456789abcdef 1 - 1 nan", "0123456789abcdef 1 - 1e999 1",
+        "\xff\xfe\x01"}) {
     std::vector<std::string> problems;
     TuningTable table =
         TuningTable::parse(kHead + line + "\nfedcba9876543210 1 - 1 1\n", "sm_90", problems);

@@ -1,7 +1,7 @@
 """Excerpts of what the compiler prints, as documentation quotes them.
 
-In an excerpt `…` stands for anything; a line of it alone, for any lines. Excerpts need not begin or
-end with it, and their values may have other numbers (%3), as long as each stands for one value
+In an excerpt, `…` matches any text, and a line with `…` alone matches any lines. Excerpts need not
+start or end with it. Values may have other numbers (%3), as long as each number stands for one value
 throughout.
 """
 
@@ -11,7 +11,7 @@ import re
 
 
 def _match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str, str] | None:
-    """`numbers` with the found number of each value of the line; None when it does not match."""
+    """`numbers`, extended by the values of the line; None if the line does not match."""
     words = " ".join(expected.split())
     names = re.findall(r"%(\d+)", words)
     pattern = re.escape(words).replace("…", ".*")
@@ -27,8 +27,8 @@ def _match_line(expected: str, found: str, numbers: dict[str, str]) -> dict[str,
 
 
 class Excerpt:
-    """An excerpt that was looked for in a text: `missing` is the line that was not found, or None,
-    `text` the excerpt with the numbers of the values as they were found."""
+    """The search for an excerpt in a text. `missing` is the first line that was not found, or None;
+    `text` is the excerpt with the value numbers of the text."""
 
     def __init__(self, expected: str, found: str):
         self.wanted = [line.strip() for line in expected.splitlines() if line.strip()]

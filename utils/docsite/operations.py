@@ -1,7 +1,8 @@
-"""The pages of operations: the compiler's own entries, each with its types and a run example.
+"""The pages of operations: the compiler's own entries, each with its types and an executed example.
 
-The entries come from the compiler (tessera_operations), order and examples from docs/operations.toml.
-Types are found out by asking: the example's function is compiled as far as Graph IR for every type.
+The entries come from the compiler (tessera_operations), the order and the examples from
+docs/operations.toml. To determine the supported types, the example's function is compiled to Graph IR
+for every type.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def read_entries() -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def printed() -> Iterator[io.StringIO]:
-    """What the process prints, the runtime's part of it too."""
+    """Captures what the process prints, including the output of the runtime."""
     text = io.StringIO()
     sys.stdout.flush()
     kept = os.dup(1)
@@ -58,7 +59,7 @@ def printed() -> Iterator[io.StringIO]:
 
 @dataclass
 class Example:
-    """A function that returns `code`, perhaps behind a statement, and its arguments as literals."""
+    """A function that returns `code`, optionally after a statement, and its arguments as literals."""
 
     code: str
     arguments: dict[str, str] = field(default_factory=dict)
@@ -110,8 +111,8 @@ class Example:
             return repr(found) + "\n"
 
     def types(self) -> dict[str, str]:
-        """The type of the (first) result for each type of the arguments; arguments that must be of
-        one type, such as indices, keep theirs where the others change."""
+        """The type of the (first) result for each type of the arguments. If some arguments are floats,
+        only their types vary; the others, such as indices, keep their type."""
         import tessera as tsr
 
         function, values = self.function(), self.values()
@@ -134,7 +135,7 @@ class Example:
 
 
 def types_text(types: dict[str, str]) -> str:
-    """What becomes of which types, in as few words as say it."""
+    """The supported types and the result types, in short form."""
 
     def named(names: list[str]) -> str:
         words = []
@@ -191,7 +192,7 @@ class Operations:
         return made
 
     def where(self) -> dict[str, str]:
-        """The page and anchor of each operation."""
+        """The page and the anchor of each operation."""
         places = {}
         for section in self.sections:
             for name in section["names"]:
@@ -231,7 +232,9 @@ class Operations:
         parts.append(f"<p>{meaning[:1].upper()}{meaning[1:]}.")
         also = [other for other, same in self.alias.items() if same == name and other in self.ours]
         if also:
-            parts.append(" Also " + ", ".join(f'<code id="{one}">{one}</code>' for one in also) + ".")
+            parts.append(
+                " Also " + ", ".join(f'<code id="{one}">{one}</code>' for one in also) + "."
+            )
         example = self.example(name)
         if example and example.text:
             words = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(example.text))
@@ -242,13 +245,17 @@ class Operations:
             if types:
                 parts.append(f'<p class="types"><b>Types</b> {types}</p>\n')
             parts.append(block(example.shown(), "python"))
-            parts.append(f'<pre class="output"><code>{code(example.result(), "text")}</code></pre>\n')
+            parts.append(
+                f'<pre class="output"><code>{code(example.result(), "text")}</code></pre>\n'
+            )
         return "".join([*parts, "</section>\n"])
 
     def _python_page(self) -> Rendered:
-        """What programs may call of Python and of `math`, on numbers."""
+        """The functions of Python and of `math` that programs may call on numbers."""
         headings = [Heading(1, "Python and math", "python-and-math")]
-        parts = ["<h1>Python and math</h1>\n<p>On numbers that are known, and where it makes sense on tensors.</p>\n"]
+        parts = [
+            "<h1>Python and math</h1>\n<p>These accept numbers that are known at compile time and, where it makes sense, tensors.</p>\n"
+        ]
         for module, title in (("", "Python"), ("math", "math")):
             headings.append(Heading(2, title, slug(title)))
             parts.append(f'<h2 id="{slug(title)}">{title}</h2>\n<div class="wide"><table><tbody>\n')

@@ -1,4 +1,4 @@
-"""Programs in pages: each block of Python is run as a file of its own, and shown with its output."""
+"""Programs in pages: each block of Python is run as a file of its own and shown with its output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-#: Pages whose programs are run; others show whole files, or parts of them.
+#: Pages whose programs are run; other pages show whole files, or parts of files.
 RUN = ("index.md", "language.md", "interoperation.md", "tutorial/")
 
 
@@ -18,7 +18,7 @@ class Programs:
         self.known: dict[str, str] = {}
 
     def output(self, page: str, text: str) -> str | None:
-        """What a page's program prints; None where the page's programs are not run."""
+        """The output of a page's program; None if the programs of the page are not run."""
         if not page.startswith(RUN):
             return None
         if text not in self.known:

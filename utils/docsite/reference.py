@@ -1,11 +1,11 @@
-"""Reference pages from the definitions: dialects, passes, interfaces, scalar operations.
+"""Reference pages from definitions: dialects, passes, interfaces, scalar operations.
 
-The .td files come through mlir-tblgen, ScalarOps.def and CUDA Tile IR's Operations.def by their
-entries.
+mlir-tblgen renders the .td files; ScalarOps.def and CUDA Tile IR's Operations.def are parsed here.
 """
 
 import re
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -33,18 +33,30 @@ def dialect_pages() -> dict[str, str]:
     for name, folder in DIALECTS.items():
         source = INCLUDE / "tessera" / "Dialect" / folder / "IR" / f"{folder}Ops.td"
         text = tablegen(source, "-gen-dialect-doc", f"-dialect={name}")
-        # A reader knows an operation by its name; the class behind it follows from that.
+        # The name of an operation is enough; its C++ class follows from it.
         text = re.sub(r"^(#+ `[^`]+`) \(.*\)$", r"\1", text, flags=re.MULTILINE)
         pages[f"{name}.md"] = text.replace(f"# '{name}' Dialect", f"# {folder} IR: `{name}`", 1)
     return pages
 
 
-def pass_page() -> str:
-    parts = ["# Passes\n"]
+@dataclass(frozen=True)
+class PassSection:
+    """A pass's definition as Markdown."""
+
+    summary: str
+    description: str
+
+
+def pass_sections() -> dict[str, PassSection]:
+    """The definitions of all passes, by the passes' names."""
+    found = {}
     for source in sorted(INCLUDE.rglob("Passes.td")):
-        parts.append(f"## {source.parent.relative_to(INCLUDE / 'tessera')}\n")
-        parts.append(tablegen(source, "-gen-pass-doc"))
-    return "\n".join(parts)
+        text = tablegen(source, "-gen-pass-doc")
+        for part in re.split(r"^### `-", text, flags=re.MULTILINE)[1:]:
+            head, _, rest = part.partition("`\n")
+            summary, _, description = rest.strip().partition("\n")
+            found[head] = PassSection(summary.strip("_ "), description.strip())
+    return found
 
 
 def interface_page() -> str:
@@ -53,7 +65,7 @@ def interface_page() -> str:
 
 
 def scalar_page() -> str:
-    """The table of elementwise operations, section by section as ScalarOps.def has them."""
+    """The table of elementwise operations, with the sections of ScalarOps.def."""
     text = (INCLUDE / "tessera" / "Support" / "ScalarOps.def").read_text()
     body = text[text.index("#endif") :]
     entry = re.compile(
@@ -65,7 +77,7 @@ def scalar_page() -> str:
     lines = [
         "# Elementwise operations",
         "",
-        "What `gir.map`, `sched.map` and `tile.map` can apply.",
+        "The operations of `gir.map`, `sched.map` and `tile.map`.",
         "",
     ]
     for found in entry.finditer(body):
@@ -84,7 +96,7 @@ def scalar_page() -> str:
 
 
 def cuda_tile_page() -> str:
-    """The operations of CUDA Tile IR that we read and write, as Operations.def has them."""
+    """The operations of CUDA Tile IR that we read and write, from Operations.def."""
     path = INCLUDE / "tessera" / "CodeGen" / "CudaTileIR" / "Bytecode" / "Operations.def"
     text = path.read_text()
     strings = r'((?:"[^"]*"\s*)+)'
@@ -94,7 +106,11 @@ def cuda_tile_page() -> str:
         rf"\s*{strings}\)",
         re.MULTILINE,
     )
-    lines = ["# CUDA Tile IR", "", "Operations of the bytecode and the format that introduced them."]
+    lines = [
+        "# CUDA Tile IR",
+        "",
+        "The operations of the bytecode, and the format version that introduced each.",
+    ]
     for found in entry.finditer(text[text.index("#endif") :]):
         if found["section"]:
             lines += ["", f"## {found['section']}", ""]
@@ -113,7 +129,6 @@ def cuda_tile_page() -> str:
 def pages() -> dict[str, str]:
     """Markdown by the name of the page."""
     return dialect_pages() | {
-        "passes.md": pass_page(),
         "interfaces.md": interface_page(),
         "elementwise.md": scalar_page(),
         "cuda_tile.md": cuda_tile_page(),

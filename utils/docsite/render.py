@@ -18,7 +18,7 @@ from pygments.util import ClassNotFound
 
 
 class MLIRLexer(RegexLexer):
-    """MLIR's textual form, as far as colours need it."""
+    """MLIR's textual form, as far as highlighting needs it."""
 
     name = "MLIR"
     tokens = {
@@ -29,7 +29,10 @@ class MLIRLexer(RegexLexer):
             (r"@[\w$.-]+", Name.Function),
             (r"![a-zA-Z_][\w.]*", Keyword.Type),
             (r"#[a-zA-Z_][\w.]*", Name.Attribute),
-            (r"\b(tensor|vector|memref|index|i1|i8|ui8|i16|i32|i64|bf16|f16|f32|f64)\b", Keyword.Type),
+            (
+                r"\b(tensor|vector|memref|index|i1|i8|ui8|i16|i32|i64|bf16|f16|f32|f64)\b",
+                Keyword.Type,
+            ),
             (r"\b[a-z_]\w*\.[a-z_][\w.]*", Keyword),
             (r"\b(module|func|return|attributes|else|to|step|iter_args)\b", Keyword),
             (r"\b0x[0-9A-Fa-f]+|\b\d+(\.\d+)?([eE][+-]?\d+)?", Number),
@@ -41,15 +44,18 @@ class MLIRLexer(RegexLexer):
 
 
 class ConsoleLexer(RegexLexer):
-    """Commands after `$`, and what they printed."""
+    """Commands after `$`, and their output."""
 
     name = "Console"
     tokens = {
         "root": [
-            (r"(\$ )(.*\n)", lambda lexer, match: [
-                (match.start(1), Comment, match[1]),
-                (match.start(2), Keyword, match[2]),
-            ]),
+            (
+                r"(\$ )(.*\n)",
+                lambda lexer, match: [
+                    (match.start(1), Comment, match[1]),
+                    (match.start(2), Keyword, match[2]),
+                ],
+            ),
             (r".*\n", Text),
         ]
     }
@@ -59,7 +65,7 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 
 
 def code(text: str, language: str) -> str:
-    """Highlighted text, without the element around it."""
+    """Highlighted text, without an enclosing element."""
     if language in ("mlir", "llvm-ir"):
         lexer = MLIRLexer()
     elif language == "console":
@@ -78,7 +84,7 @@ def block(text: str, language: str, kind: str = "") -> str:
 
 
 def slug(text: str) -> str:
-    """The anchor of a heading, as GitHub makes it."""
+    """The anchor of a heading, as GitHub computes it."""
     return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
 
 
@@ -97,8 +103,8 @@ class Rendered:
 
 
 class Renderer:
-    """`link` maps the target of a link to what the page has for it, None where there is nothing;
-    `fence` may add to a block of code: (language, text) to HTML, None for the usual block."""
+    """`link` maps the target of a link to a link of the site, or to None if the site has no such page.
+    `fence` renders a block of code, (language, text) to HTML; None selects the default."""
 
     def __init__(
         self,
@@ -138,7 +144,9 @@ class Renderer:
             if opening.type != "heading_open":
                 continue
             words = "".join(
-                child.content for child in inline.children or [] if child.type in ("text", "code_inline")
+                child.content
+                for child in inline.children or []
+                if child.type in ("text", "code_inline")
             )
             anchor = slug(words)
             seen[anchor] = seen.get(anchor, -1) + 1
@@ -153,7 +161,7 @@ class Renderer:
         return headings
 
     def _links(self, inline: Token) -> None:
-        """Links to files that the site does not have become their text."""
+        """Replaces links to files that the site does not have by their text."""
         kept: list[Token] = []
         dropped = 0
         for child in inline.children or []:
@@ -174,5 +182,5 @@ class Renderer:
 
 
 def plain(body: str) -> str:
-    """The words of a piece of HTML."""
+    """The words of an HTML fragment."""
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())

@@ -1,4 +1,4 @@
-"""The pages and their order, and what every page has around its text."""
+"""The pages, their order, and the frame around each page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import reference
 from .operations import Operations
+from .pipelines import Pipelines
 from .programs import Programs
 from .render import Rendered, Renderer, block, plain
 from .stages import Stages
@@ -20,10 +21,11 @@ from .stages import Stages
 TOP = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).resolve().parent / "assets"
 
-#: Titles of groups, and their pages: the file in docs/ and the title in the navigation.
+#: Groups of the navigation: the file in docs/ and the title of each page.
 GROUPS = {
     "Start": [
         ("index.md", "Overview"),
+        ("glossary.md", "Glossary"),
         ("tutorial/1-first.md", "1. A first function"),
         ("tutorial/2-sizes.md", "2. Sizes and types"),
         ("tutorial/3-fusion.md", "3. Fusion"),
@@ -38,6 +40,7 @@ GROUPS = {
     "Guides": [
         ("command_line.md", "The command line"),
         ("interoperation.md", "Other libraries"),
+        ("cache.md", "The cache"),
         ("gpu.md", "GPUs"),
         ("chips.md", "Chips"),
         ("cpp.md", "C++"),
@@ -46,23 +49,23 @@ GROUPS = {
     ],
     "Inside": [
         ("architecture.md", "How a program becomes a kernel"),
+        ("pipelines.md", "The pipelines"),
         ("layouts.md", "Layouts"),
         ("simulator.md", "The simulator"),
         ("contributing.md", "Working on Tessera"),
-        ("benchmarks.md", "What is timed"),
+        ("benchmarks.md", "Benchmarks"),
     ],
     "Reference": [
         ("gir.md", "Graph IR: gir"),
         ("sched.md", "Schedule IR: sched"),
         ("tile.md", "Tile IR: tile"),
         ("tessera_target.md", "Target IR: tessera_target"),
-        ("passes.md", "Passes"),
         ("interfaces.md", "Interfaces"),
         ("elementwise.md", "Elementwise vocabulary"),
         ("cuda_tile.md", "CUDA Tile IR"),
     ],
 }
-#: Links of the tree's pages that mean a page here.
+#: Links to files outside docs/ that are pages of the site.
 ELSEWHERE = {
     "README.md": "index.html",
     "examples": "examples.html",
@@ -89,7 +92,7 @@ def example_page() -> str:
 
 
 def command_page() -> str:
-    """What `tessera` says about itself, command by command."""
+    """The help texts of `tessera`."""
     program = TOP / "build" / "bin" / "tessera"
 
     def shown(*arguments: str) -> str:
@@ -98,12 +101,12 @@ def command_page() -> str:
 
     parts = [
         "# The command line\n",
-        "`tessera` needs no Python: it reads `.py` files itself, `.tsr` files (programs without imports), "
-        "and the IR of any stage (`.mlir`). The exit status is 0, 1 for diagnostics in the program, 2 for "
-        "wrong usage; `-` is standard input and output.\n",
+        "`tessera` works without Python. It reads `.py` files, `.tsr` files (programs without imports), "
+        "and the IR of any stage (`.mlir`). The exit status is 0 for success, 1 for errors in the "
+        "program, and 2 for wrong usage. `-` stands for standard input and output.\n",
         shown("--help"),
     ]
-    for name in ("compile", "run", "explain", "build", "reduce", "devices"):
+    for name in ("compile", "run", "explain", "build", "simulate", "reduce", "devices", "cache"):
         parts.append(f"## tessera {name}\n\n{shown(name, '--help')}")
     return "\n".join(parts)
 
@@ -114,6 +117,7 @@ class Site:
         self.operations = Operations()
         self.programs = Programs()
         self.stages = Stages()
+        self.pipelines = Pipelines()
         self.groups: dict[str, list[tuple[str, str]]] = {}
         self.sources = self._sources()
         self.names = {name.replace(".md", ".html") for name in self.sources}
@@ -139,7 +143,7 @@ class Site:
         return found
 
     def _link(self, page: str, target: str) -> str | None:
-        """A link of a page of the tree as a link of the site; None where there is no such page."""
+        """The link of the site for a link of the tree; None if the site has no such page."""
         if target.startswith(("http:", "https:", "#", "mailto:")):
             return target
         path, _, anchor = target.partition("#")
@@ -164,7 +168,7 @@ class Site:
             lambda target: self._link(name, target),
             lambda language, text: self._fence(name, language, text),
         )
-        text = self.stages.fill(name, self.sources[name])
+        text = self.pipelines.fill(name, self.stages.fill(name, self.sources[name]))
         if name == "operations.md":
             text += self._operation_list()
         rendered = renderer.render(text)
@@ -173,13 +177,15 @@ class Site:
         self.groups.setdefault(group, []).append((path, title))
 
     def _operation_list(self) -> str:
-        """All operations by section, each a link to its place."""
+        """All operations by section, each a link to its entry."""
         where = self.operations.where()
         parts = []
         for section in self.operations.sections:
             names = [name for name in section["names"] if name in self.operations.ours]
             if names:
-                links = " ".join(f'<a href="{where[name]}"><code>{name}</code></a>' for name in names)
+                links = " ".join(
+                    f'<a href="{where[name]}"><code>{name}</code></a>' for name in names
+                )
                 parts.append(f'\n## {section["title"]}\n\n<p class="chips">{links}</p>\n')
         return "".join(parts)
 
@@ -203,7 +209,7 @@ class Site:
         (folder / "assets" / "index.js").write_text(f"const SEARCH_INDEX={index};\n")
 
     def _index(self) -> list[list[str]]:
-        """[address, title, heading, words] for each heading, which the search looks through."""
+        """The search index: [address, title, heading, words] for each heading."""
         found = []
         for page in self.pages.values():
             body = page.rendered.body
@@ -232,7 +238,7 @@ class Site:
         return "".join(parts)
 
     def _outline(self, page: Page) -> str:
-        deep = page.path.removesuffix(".html") in (*reference.DIALECTS, "passes")
+        deep = page.path.removesuffix(".html") in (*reference.DIALECTS, "pipelines")
         most = 3 if deep else 2
         headings = [one for one in page.rendered.headings if 2 <= one.level <= most]
         if len(headings) < 2:
@@ -255,7 +261,7 @@ class Site:
                 text = f"{words} {title}" if offset < 0 else f"{title} {words}"
                 address = posixpath.relpath(other.path, here)
                 parts.append(f'<a class="{kind}" rel="{kind[:4]}" href="{address}">{text}</a>')
-        return f'<footer>{"".join(parts)}</footer>\n'
+        return f"<footer>{''.join(parts)}</footer>\n"
 
     def _html(self, page: Page) -> str:
         root = os.path.relpath(".", posixpath.dirname(page.path) or ".")

@@ -1,7 +1,7 @@
-"""What the compiler makes of the README's function, for the page that follows it through all stages.
+"""The stages of the README's function, for the page that follows it through the compiler.
 
-Excerpts in the page (`<!-- stage: NAME -->`) are looked for in what is printed now, and take its
-numbers; `<!-- text: NAME -->` stands for the whole text, and all of them are at the end of the page.
+Excerpts in the page (`<!-- stage: NAME -->`) are compared with the compiler's output and get its value
+numbers. `<!-- text: NAME -->` stands for the whole text. The end of the page lists all stages in full.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .render import Heading, Rendered, block
 
 TOP = Path(__file__).resolve().parents[2]
 PAGES = ("architecture.md",)
-#: The stages in order, with what to look at.
+#: The stages in order, each with a description.
 STAGES = {
     "explain": "the scheduler's decisions in words",
     "graph": "whole tensors, symbolic sizes, one operation per line",
     "sched": "kernels, dimensions and tiles, the streamed loop and the states that it carries",
-    "tile": "one program of the grid, on whole tiles",
-    "target": "the host program as data, and the kernel for this machine",
-    "asm": "the machine code's first lines",
+    "tile": "one grid task, on whole tiles",
+    "target": "the host program as data, and the kernel for this CPU",
+    "asm": "the beginning of the machine code",
 }
 _EXCERPT = re.compile(r"(<!-- stage: (\w+) -->\n```mlir\n)(.*?)(^```$)", re.MULTILINE | re.DOTALL)
 _MOST_LINES = 400
@@ -55,7 +55,7 @@ class Stages:
             self.texts = {name: function.inspect_ir(name, *arrays) for name in STAGES}
 
     def fill(self, page: str, text: str) -> str:
-        """The page with its excerpts as they are printed now."""
+        """The page with the excerpts of the current output."""
 
         def replace(match: re.Match[str]) -> str:
             opening, stage, expected, closing = match.groups()
@@ -73,7 +73,7 @@ class Stages:
         return _EXCERPT.sub(replace, text)
 
     def add_listings(self, page: str, rendered: Rendered) -> None:
-        """Every stage, whole, to be opened."""
+        """Adds every stage in full, folded."""
         if page not in PAGES:
             return
         rendered.headings.append(Heading(2, "Every stage of the function", "every-stage"))

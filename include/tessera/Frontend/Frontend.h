@@ -1,12 +1,13 @@
 //===- Frontend.h - From source text and argument types to Graph IR -----------------*- C++ -*-===//
 //
-// The one door of the frontend. A request names a function in a source text and says what its
-// arguments are; `compileToGraph` parses the text, interprets the function over abstract values and
-// emits a module with one `func.func` of `gir` operations, into which calls of other functions are
-// inlined and loops are unrolled.
+// The interface of the frontend. A request names a function in a source text and describes its
+// arguments. `compileToGraph` parses the text, interprets the function over abstract values and
+// emits a module with one `func.func` of `gir` operations; calls of other functions are inlined and
+// loops are unrolled.
 //
 // Sizes are symbols of the function (`gir.symbols`) unless the program needs their values. Where it
-// does, the size at hand is assumed, and the assumption is a guard of this specialisation.
+// does, the concrete size of the call is used, and the assumption becomes a guard of this
+// specialisation.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_FRONTEND_FRONTEND_H
@@ -28,7 +29,7 @@ std::optional<DType> dtypeByName(std::string_view name);
 mlir::Type dtypeToMlir(DType type, mlir::MLIRContext *context);
 std::optional<DType> dtypeFromMlir(mlir::Type type);
 
-/// A value that is known when the function is compiled.
+/// A value that is known at compile time.
 struct Constant {
   enum Kind { None, Bool, Int, Float, Str, DType, Tuple, Object } kind = None;
   int64_t integer = 0; // Bool, Int
@@ -59,27 +60,27 @@ private:
 
 /// One dimension of a tensor argument.
 struct DimSpec {
-  /// The size at hand, -1 if it is not known.
+  /// The concrete size, -1 if it is not known.
   int64_t size = -1;
   /// A known divisor of the size.
   int64_t divisor = 1;
-  /// For the cost model: an upper bound of the sizes to be expected, 0 if there is none.
+  /// An upper bound of the expected sizes for the cost model, 0 if there is none.
   int64_t hint = 0;
   /// The size is part of the specialisation. Sizes 0 and 1 always are.
   bool fixed = false;
 };
 
-/// What the caller passes for one parameter.
+/// The caller's description of one parameter.
 struct ArgSpec {
   enum Kind {
-    Default, // nothing: the parameter's default
+    Default, // nullopt: the parameter's default
     Tensor,
     Int,
     Float,
     Bool,
     Constant, // part of the specialisation, not passed at run time
   } kind = Default;
-  /// The parameter's name; empty: by position.
+  /// The parameter's name; empty for a positional argument.
   std::string name;
 
   // Tensors.
@@ -90,7 +91,7 @@ struct ArgSpec {
   /// Dense and row-major.
   bool contiguous = false;
 
-  // Scalars: the value at hand, used as a size at hand is.
+  // Scalars: the concrete value, used like a concrete size.
   bool hasValue = false;
   bool fixed = false;
   int64_t integer = 0;
@@ -106,11 +107,11 @@ struct SourceText {
   uint32_t columnShift = 0;
 };
 
-/// What a free name means.
+/// The meaning of a free name.
 struct Resolution {
   enum Kind {
     Missing,
-    Value,     // `constant`; an Object's attributes are asked for by their dotted path
+    Value,     // `constant`; an Object's attributes are resolved by their dotted path
     Function,  // another @tsr.function: `text` is its name, `scope` its id, `source` its text
     Module,    // `text`: "tessera", "math", or another name
     Operation, // `text`: "tessera.softmax", "math.sqrt"
@@ -120,12 +121,12 @@ struct Resolution {
   std::string text;
   std::string scope;
   SourceText source;
-  /// Of a missing name: names that exist, for "did you mean".
+  /// For a missing name: existing names, for "did you mean".
   std::vector<std::string> candidates;
 };
 
-/// Answers what the free names of a function mean. `scope` is "" for the requested function, else
-/// the scope of a function that was an answer.
+/// Resolves the free names of a function. `scope` is "" for the requested function, otherwise the
+/// scope of a function that was resolved before.
 class Resolver {
 public:
   virtual ~Resolver();
@@ -134,45 +135,47 @@ public:
 
 struct Request {
   SourceText source;
-  /// The function to compile; empty: the only decorated one. "Class.method" names a method.
+  /// The function to compile; empty for the only decorated one. "Class.method" names a method.
   std::string function;
   std::vector<ArgSpec> arguments;
+  /// A parameter that is not given and has no default is described by its annotation.
+  bool fromAnnotations = false;
   /// Null: the text is a whole file and resolves its names itself.
   Resolver *resolver = nullptr;
   /// Options of the decorator and of the caller ("numerics", "matmul", …), for `gir.numerics`.
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-/// A free name whose value went into the specialisation.
+/// A free name whose value is part of the specialisation.
 struct Capture {
   std::string scope;
   std::string path;
   Constant value;
 };
 
-/// An equality of sizes or scalars that the specialisation assumes. Equalities that the types of
-/// the arguments show (a fixed size, one symbol twice) are listed too.
+/// An equality of sizes or scalars that the specialisation assumes. Equalities that follow from the
+/// types of the arguments (a fixed size, one symbol twice) are listed too.
 struct Guard {
   SymExpr left;
   SymExpr right;
-  /// Where the program needed it.
+  /// The location that requires it.
   SourceRange reason;
   std::string text() const { return left.str() + " == " + right.str(); }
 };
 
-/// What is known of a size that stayed a symbol.
+/// Facts about a size that is still a symbol.
 struct SymbolInfo {
   std::string name;
   int64_t divisor = 1;
-  /// The value at hand, if it is known.
+  /// The concrete value, if it is known.
   std::optional<int64_t> size;
-  /// An upper bound of the sizes that are compiled for, 0 if there is none.
+  /// An upper bound of the supported sizes, 0 if there is none.
   int64_t hint = 0;
-  /// The least value: 2 for sizes (0 and 1 are specialised), INT64_MIN for int arguments.
+  /// The minimum: 2 for sizes (0 and 1 are specialised), INT64_MIN for int arguments.
   int64_t min = 2;
 };
 
-/// A size (or, with dim -1, a scalar) of an argument whose value became a guard or decided one.
+/// A size (or, with dim -1, a scalar) of an argument whose value became a guard or determined one.
 struct Guarded {
   unsigned argument;
   int dim;
@@ -191,25 +194,25 @@ struct FrontendInfo {
   std::vector<Guard> guards;
   std::vector<Guarded> guarded;
   std::vector<SymbolInfo> symbols;
-  /// The arguments that it writes; their new values are its first results.
+  /// The arguments that the function writes; their new values are its first results.
   std::vector<std::string> written;
-  /// The function returns a tuple (also of one or none), not a single value.
+  /// The function returns a tuple (possibly of one or zero elements), not a single value.
   bool returnsTuple = false;
 };
 
-/// Compiles the requested function. On errors the result is null and `diagnostics` says why; the
+/// Compiles the requested function. On errors the result is null and `diagnostics` holds them; the
 /// context stays usable.
 mlir::OwningOpRef<mlir::ModuleOp> compileToGraph(mlir::MLIRContext &context, const Request &request,
                                                  Diagnostics &diagnostics, FrontendInfo &info);
 
-/// What the decorators of the requested function say, as options of a request; nothing where the
-/// source is wrong, which compiling it reports.
+/// The options in the decorators of the requested function, as options of a request; nullopt if the
+/// source has errors, which compiling it reports.
 std::map<std::string, std::string> decoratorOptions(const Request &request);
 
 /// The names of the decorated functions of a file, methods as "Class.method", in order.
 std::vector<std::string> findFunctions(const SourceText &source, Diagnostics &diagnostics);
 
-/// What the language reference says about one operation.
+/// The entry of one operation in the language reference.
 struct OperationDoc {
   std::string module; ///< "tsr", "math", or "" for Python's own
   std::string name;

@@ -1,16 +1,17 @@
 //===- Conversion.h - From one layout to another ---------------*- C++ -*-===//
 //
-// A tile in registers under the layout `from` is wanted under the layout `to`. Which data must move
-// how far is a linear system: find for each place of `to` a place of `from` with the same element,
-// such that block, warp and lane stay. If there is none, let the lane go, then the warp, then the
-// block. The first system with a solution names the cheapest road:
+// Converts a tile in registers from the layout `from` to the layout `to`. How far the data must
+// move is a linear system: for each location of `to`, find a location of `from` with the same
+// element and the same lane, warp and CTA. If there is none, allow another lane, then another warp,
+// then another CTA. The first system with a solution gives the cheapest kind of conversion:
 //
-//   thread    registers are renamed (or selected by lane, where a thread holds several copies)
-//   warp      shuffles, in the fewest rounds, or shared memory without a block's barrier
-//   block     shared memory: stores, a barrier, loads, in an arrangement that Swizzle.h finds
-//   cluster   the same, and loads reach into the shared memory of other blocks
+//   thread    rename registers (or select them by lane if a thread holds several copies)
+//   warp      shuffles, in the fewest rounds, or shared memory with a warp barrier
+//   CTA       shared memory: stores, a barrier, loads, with a swizzle that Swizzle.h computes
+//   cluster   the same, and loads read the distributed shared memory of other CTAs
 //
-// A plan says it all in layouts, so that who emits the code only evaluates linear maps.
+// A plan consists of layouts, so that code generation only evaluates linear maps. `Block` in names
+// and in the dimensions of layouts is the CTA within a cluster.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LAYOUT_CONVERSION_H
@@ -20,19 +21,20 @@
 
 namespace tessera {
 
-/// For each place of `to` a place of `from` that holds the same element and has the same
-/// coordinates in the dimensions `keep`; nothing if there is none for some.
+/// For each location of `to`, a location of `from` that holds the same element and has the same
+/// coordinates in the dimensions `keep`; nothing if some location has none.
 std::optional<Layout> holder(const Layout &from, const Layout &to, DimSet keep);
 
 //===----------------------------------------------------------------------===//
 // Within a warp: shuffles
 //===----------------------------------------------------------------------===//
 
-/// Rounds of one shuffle each. The registers are words of 2^packed elements: word w of the source
-/// is made of the registers source.order(w << packed | 0, 1, …), and the same for the result. In
-/// round k a thread offers the word send(k, thread), receives what lane `lane(k, thread)` offers,
-/// and takes it as word keep(k, thread) of the result; numbers from 2^(result.distinct - packed) on
-/// are dropped. All three are linear in (round, lane, warp, block).
+/// Rounds of one warp shuffle each. Registers are grouped into words of 2^packed elements: word w
+/// of the source consists of the registers source.order(w << packed | 0, 1, …), and the same holds
+/// for the result. In round k a thread sends the word send(k, thread), receives the word that lane
+/// `lane(k, thread)` sends, and stores it as word keep(k, thread) of the result; words from
+/// 2^(result.distinct - packed) on are dropped. All three maps are linear in (round, lane, warp,
+/// block).
 struct ShuffleSchedule {
   RegisterOrder source, result; // vector = packed in both
   Layout send, lane, keep;
@@ -45,39 +47,40 @@ struct ShuffleSchedule {
 std::optional<ShuffleSchedule> planShuffles(const Layout &from, const Layout &to, unsigned bits);
 
 //===----------------------------------------------------------------------===//
-// Within a block or a cluster: shared memory
+// Within a CTA or a cluster: shared memory
 //===----------------------------------------------------------------------===//
 
-/// How the threads store to shared memory or load from it. Where a tile goes in several passes,
-/// each is as the first, with registers.order(number, round: the pass) and a barrier before it.
+/// How the threads store to shared memory or load from it. If a tile is exchanged in several
+/// passes, each is like the first, with registers.order(number, round: the pass) and a barrier
+/// before it.
 ///
-/// Plain: access n = 0, 1, … moves the elements n << vector | 0, 1, … of the order of registers,
+/// Plain: vector access n = 0, 1, … moves the elements n << vector | 0, 1, … of the register order,
 /// to or from the address of the first.
 ///
 /// Matrix (ldmatrix, stmatrix; Transposed: with .trans): instruction n moves 2^matrices matrices of
-/// 8 rows of 16 bytes; matrix m of it is the 32-bit register of the elements (n << matrices | m) <<
-/// vector | 0, 1, …. The address of lane l is that of row l % 8 of matrix l / 8; lanes beyond the
-/// matrices give any address.
+/// 8 rows of 16 bytes. Its matrix m is the 32-bit register with the elements
+/// (n << matrices | m) << vector | 0, 1, …. Lane l provides the address of row l % 8 of matrix l /
+/// 8; lanes beyond the matrices provide any address.
 struct SharedAccess {
   enum class Kind { Plain, Matrix, Transposed };
   Kind kind = Kind::Plain;
   RegisterOrder registers;
   unsigned matrices = 0;
-  /// (register: the element's number in that order, lane, warp, block) -> (block, offset), where
-  /// the offset counts elements. Linear: the address is a thread's part ^ a constant for each
-  /// access.
+  /// (register: the element's index in that order, lane, warp, block) -> (block, offset), where
+  /// the offset counts elements. It is linear: an address is a part that depends on the thread, XOR
+  /// a constant for each access.
   Layout address;
-  /// Bits of a packed place of the layout; threads that have one of them set do not store.
+  /// Bits of a packed location of the layout; threads with one of them set do not store.
   uint64_t idle = 0;
   unsigned accesses = 0, wavefronts = 0; // of one warp, for the whole tile
-  /// Whether some phase takes more than one wavefront.
+  /// Whether a phase takes more than one wavefront: a bank conflict.
   bool hasConflicts(unsigned bits) const;
   /// In units of half a wavefront.
   unsigned cost() const { return 2 * wavefronts + accesses; }
 };
 
 struct SharedExchange {
-  Layout memory; // offset -> element, for block 0 and pass 0; the others hold other cosets so
+  Layout memory; // offset -> element, for CTA 0 and pass 0; the others hold other cosets
   SharedAccess store, load;
   unsigned passes() const { return 1u << store.registers.order.in().bits(Dim::Round); }
   /// In units of half a wavefront, without the barrier.
@@ -86,43 +89,45 @@ struct SharedExchange {
 
 struct SharedFeatures {
   bool ldmatrix = false, stmatrix = false; // sm_75, sm_90 and later
-  uint64_t memoryBytes = UINT64_MAX;       // of a block, for the exchange
+  uint64_t memoryBytes = UINT64_MAX;       // per CTA, for the exchange
 };
-/// The cheapest exchange; loads stay within the block where they can. A tile that needs more memory
-/// is exchanged in passes. Nothing if it cannot be split so.
+/// The cheapest exchange; loads stay within the CTA if possible. A tile that needs more memory is
+/// exchanged in passes; nothing if it cannot be split into passes.
 std::optional<SharedExchange> planExchange(const Layout &from, const Layout &to, unsigned bits,
                                            SharedFeatures features);
 
-/// The exchange of a tile that copies bring into shared memory past the registers: the first
-/// 2^vector registers of `from` are one piece of memory, and stay one. Nothing if no arrangement
-/// has them so.
+/// The exchange of a tile that asynchronous copies (cp.async) write to shared memory: the first
+/// 2^vector registers of `from` stand for one chunk of a copy, which stays contiguous. Nothing if
+/// no shared-memory layout keeps it contiguous.
 std::optional<SharedExchange> planCopy(const Layout &from, const Layout &to, unsigned bits,
                                        unsigned vector, SharedFeatures features);
 
-/// The arrangement `memory` of block 0 in all blocks of a cluster: (block, offset) -> element, where
-/// blocks hold different parts of a tile, as they do in `from`.
+/// The shared-memory layout `memory` of CTA 0, extended to all CTAs of a cluster: (block, offset)
+/// -> element, where each CTA holds the slice of the tile that it holds in `from`.
 Layout inAllBlocks(const Layout &memory, const Layout &from);
-/// What each block of a cluster has of a tile: equal parts side by side along one dimension, which lie alike.
+/// How a tile is split among the CTAs of a cluster: equal slices along one dimension, with the same
+/// layout in every CTA.
 struct BlockPart {
-  Layout layout; // of the first block's part
+  Layout layout; // of the first CTA's slice
   unsigned dim, blocks;
 };
-/// Of (…, block) -> element; nothing where blocks have other parts. Where all hold the same, that is one part.
+/// The slices of (…, block) -> element; nothing if the CTAs hold anything else. If all hold the
+/// same, that is one slice.
 std::optional<BlockPart> partOfBlock(const Layout &layout);
-/// Where threads find what they want of their own block's part, by bits of their registers' numbers: those of each bit of
-/// a register's number as it is wanted, and of the block's.
+/// Bits of the register numbers at which a thread finds the elements of its own CTA's slice: for
+/// each bit of a register number in the wanted layout, and for each bit of the CTA's rank.
 struct OwnRegisters {
   std::vector<unsigned> registers, blocks;
 };
-/// Of `parts`, along whose last dimension each block has one, and of a layout `wanted` without that dimension; nothing where
-/// other threads have it.
+/// For `parts`, whose last dimension is split among the CTAs, and a layout `wanted` without that
+/// dimension; nothing if other threads hold the wanted elements.
 std::optional<OwnRegisters> ownRegisters(const Layout &parts, const Layout &wanted);
-/// Element -> its offset in the memory of the block that holds it.
+/// Element -> its offset in the shared memory of the CTA that holds it.
 Layout offsetsOf(const Layout &memory);
 
-/// The cheapest way to load a tile of `layout` from a block's memory, and to store it there, where
-/// the arrangement `memory` ((block, offset) -> element) is given. Of threads that hold the same element the
-/// one stores whose free bits are zero.
+/// The cheapest accesses that load a tile of `layout` from shared memory with the given layout
+/// `memory` ((block, offset) -> element), or store it there. Of threads that hold the same element,
+/// the one whose free bits are zero stores it.
 SharedAccess planLoad(const Layout &memory, const Layout &layout, unsigned bits,
                       SharedFeatures features);
 SharedAccess planStore(const Layout &memory, const Layout &layout, unsigned bits,
@@ -134,7 +139,7 @@ SharedAccess planStore(const Layout &memory, const Layout &layout, unsigned bits
 
 struct ConversionPlan {
   enum class Kind { None, Registers, Shuffles, Shared };
-  /// How far data move: what the barrier of an exchange must cover.
+  /// How far data move; the barrier of an exchange must cover this scope.
   enum class Scope { Thread, Warp, Block, Cluster };
   Kind kind = Kind::None;
   Scope scope = Scope::Thread;
@@ -144,7 +149,7 @@ struct ConversionPlan {
   SharedExchange exchange;
 };
 
-/// Both layouts are of the same tile; nothing if `to` has elements that `from` has not.
+/// Both layouts are of the same tile; nothing if `to` has elements that `from` lacks.
 std::optional<ConversionPlan> planConversion(const Layout &from, const Layout &to, unsigned bits,
                                              SharedFeatures features);
 

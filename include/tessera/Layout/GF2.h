@@ -1,11 +1,11 @@
-//===- GF2.h - Vectors of bits ---------------------------------*- C++ -*-===//
+//===- GF2.h - Linear algebra over GF(2) -----------------------*- C++ -*-===//
 //
-// Linear algebra over GF(2), the field of two elements in which addition is exclusive or. A vector
-// is the 64 bits of a word; a list of vectors stands for the subspace that it spans, or for the
-// linear map whose columns it holds: x goes to the sum of the columns that x's bits select.
+// GF(2) is the field of two elements, in which addition is XOR. A vector is the 64 bits of a word.
+// A list of vectors stands for the subspace that it spans, or for the linear map with these
+// columns: x maps to the sum of the columns that the bits of x select.
 //
-// All questions are answered by one structure, a Subspace that is grown vector by vector and knows
-// how each of its elements is made of the vectors that were added.
+// One data structure solves all problems: a Subspace that grows vector by vector and records how
+// each of its elements is a combination of the added vectors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LAYOUT_GF2_H
@@ -31,7 +31,8 @@ public:
   Subspace() = default;
   explicit Subspace(VectorsRef vectors) { add(vectors); }
 
-  /// Whether `v` was not in it. Added vectors are counted, those that were in it too.
+  /// Returns whether `v` is new. Every added vector gets the next bit of a combination, also one
+  /// that is not new.
   bool add(uint64_t v);
   void add(VectorsRef vectors);
 
@@ -40,8 +41,8 @@ public:
   bool contains(VectorsRef vectors) const;
   /// The representative of v's coset: equal for two vectors that differ by an element of this.
   uint64_t reduce(uint64_t v) const;
-  /// The added vectors, by the bits of a word, whose sum is `v`: the only such set of those that
-  /// were not in the subspace when they were added. Nothing if `v` is not in it.
+  /// The combination of added vectors, as bits of a word, whose sum is `v`. It is unique among
+  /// those of vectors that were new when they were added. Nothing if `v` is not in the subspace.
   std::optional<uint64_t> express(uint64_t v) const;
 
 private:
@@ -55,12 +56,12 @@ private:
 };
 
 unsigned rank(VectorsRef vectors);
-/// A basis of the sets of columns (bits of words) whose sum is zero.
+/// A basis of the combinations of columns (as bits of words) whose sum is zero.
 Vectors kernel(VectorsRef columns);
-/// Of `candidates`, in order, those that enlarge the span of `vectors` and of the ones taken
-/// before.
+/// The `candidates`, in order, that enlarge the span of `vectors` and of the candidates before
+/// them.
 Vectors extend(VectorsRef vectors, VectorsRef candidates);
-/// A basis of what two spans share.
+/// A basis of the intersection of two spans.
 Vectors intersect(VectorsRef a, VectorsRef b);
 /// 1, 2, 4, … 2^(n-1).
 Vectors units(unsigned n);

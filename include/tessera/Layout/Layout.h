@@ -1,24 +1,23 @@
-//===- Layout.h - Layouts as linear maps over bits -------------*- C++ -*-===//
+//===- Layout.h - Linear layouts -------------------------------*- C++ -*-===//
 //
-// A layout says which element of a tile each place of the machine holds: it maps (register, lane,
-// warp, block), or an offset in shared memory, to (d0, d1, …). All sizes are powers of two, and all
-// layouts that machines like are linear over GF(2) (arXiv 2505.23819): if two places hold the
-// elements x and y, the place whose coordinates are the exclusive or of theirs holds x ^ y. So a
-// layout is known by its bases, the elements at the places 1, 2, 4, … of each input dimension:
+// A layout maps hardware locations to elements of a tile: (register, lane, warp, block), or an
+// offset in shared memory, to (d0, d1, …). A block is a CTA of a cluster. All sizes are powers of
+// two, and the layouts of the hardware are linear over GF(2) (linear layouts, arXiv 2505.23819): if
+// locations a and b hold the elements x and y, location a ^ b holds x ^ y. A layout is therefore
+// known by its bases, the elements at the locations 1, 2, 4, … of each input dimension:
 //
 //   register[d1:1, d0:8] lane[d1:2, d1:4, d0:1, d0:2, d0:4] -> d0:16 d1:8
 //
-// is the accumulator of a warp's m16n8 tensor-core instruction. Register 3 of lane 6 = 2 + 4 holds
-// (d1:1 ^ d0:8) ^ (d1:4 ^ d0:1) = element (9, 5). A basis 0 means that the bit does not matter: two
-// places hold the same element. Swizzles are bases in which more than one coordinate moves.
+// is the accumulator fragment of mma.sync m16n8. Register 3 of lane 6 = 2 + 4 holds
+// (d1:1 ^ d0:8) ^ (d1:4 ^ d0:1) = element (9, 5). A basis 0 means that two locations hold the same
+// element: the tile is replicated. Swizzles are bases with more than one coordinate.
 //
-// With this, composition is the product of matrices, "who holds element x" is an inverse, "do these
-// two layouts agree within a warp" is the solution of a linear system, and nothing is a special
-// case.
+// Composition is then a matrix product, "which location holds element x" an inverse, and "do these
+// two layouts agree within a warp" a linear system. There are no special cases.
 //
-// A Space is a list of dimensions that is always in the order of `Dim`: the first is the fastest.
-// Tensor dimensions run backward in it, so that a packed element is its row-major index, and a
-// reshape changes no bit. A dimension of size one and a dimension that is absent are the same.
+// A Space is a list of dimensions in the order of `Dim`, fastest first. Tensor dimensions run
+// backward in it, so that a packed element is its row-major index, and a reshape changes no bit. A
+// dimension of size one and an absent dimension are the same.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LAYOUT_LAYOUT_H
@@ -35,7 +34,8 @@
 
 namespace tessera {
 
-/// Round counts the steps of a schedule (Conversion.h), Offset the elements of shared memory.
+/// Block is the CTA within a cluster. Round counts the rounds of shuffles and the passes of an
+/// exchange (Conversion.h). Offset counts elements of shared memory.
 enum class Dim : uint8_t {
   Register,
   Lane,
@@ -75,7 +75,7 @@ private:
   unsigned mask = 0;
 };
 
-/// What a thread is.
+/// The coordinates of a thread.
 inline constexpr DimSet threadDims{Dim::Lane, Dim::Warp, Dim::Block};
 inline constexpr DimSet allDims = ~DimSet();
 
@@ -92,7 +92,7 @@ struct Point {
   bool operator==(const Point &) const = default;
 };
 
-/// The sizes of dimensions, and how a point is packed into a word.
+/// The sizes of dimensions; defines how a point is packed into a word.
 class Space {
 public:
   Space() = default;
@@ -118,8 +118,9 @@ public:
 
   uint64_t pack(const Point &point) const;
   Point unpack(uint64_t packed) const;
-  /// A packed point of this space in another one: coordinates keep their dimensions, or go where
-  /// `rename` says, moved up by the bits that `above` has there; what does not fit is cut off.
+  /// Repacks a packed point of this space for the space `to`. Coordinates keep their dimensions, or
+  /// are renamed by `rename`, and are shifted left by the bits that `above` has in that dimension.
+  /// Bits that do not fit are dropped.
   uint64_t carry(uint64_t packed, const Space &to) const { return carry(packed, to, Space()); }
   uint64_t carry(uint64_t packed, const Space &to, const Space &above,
                  const std::function<Dim(Dim)> &rename = nullptr) const;
@@ -134,13 +135,13 @@ class Layout {
 public:
   /// The layout of a single element.
   Layout() = default;
-  /// `columns[i]` is the packed element at the place whose packed coordinates are 1 << i.
+  /// `columns[i]` is the packed element at the location whose packed coordinates are 1 << i.
   Layout(Space in, Space out, gf2::Vectors columns);
 
   static Layout identity(Space space);
-  /// One dimension to one: i goes to i * stride; the output has the size that holds it.
+  /// One dimension to one: i maps to i * stride; the output is as large as needed.
   static Layout strided(Dim in, Dim out, uint64_t size, uint64_t stride = 1);
-  /// All places of `in` hold the same element.
+  /// All locations of `in` hold the same element.
   static Layout broadcast(Dim in, uint64_t size);
 
   const Space &in() const { return inSpace; }
@@ -158,30 +159,31 @@ public:
   bool isInjective() const { return rank() == inSpace.bits(); }
   bool isSurjective() const { return rank() == outSpace.bits(); }
 
-  /// First this, then `next`, which takes what this gives.
+  /// Composition: first this, then `next`.
   Layout then(const Layout &next) const;
-  /// The two side by side: `outer` repeats this layout as a tile. In every dimension, this has the
-  /// low bits and `outer` the high ones.
+  /// Product: `outer` repeats this layout as a tile. In every dimension, this layout has the low
+  /// bits and `outer` the high bits.
   Layout operator*(const Layout &outer) const;
   /// The layout q for which `tile * q` is this one.
   std::optional<Layout> divideLeft(const Layout &tile) const;
 
   /// Of a bijection.
   std::optional<Layout> inverse() const;
-  /// Of a surjection: one place of each element, with free bits zero. `r.then(*this)` is the
+  /// Of a surjection: one location of each element, with free bits zero. `r.then(*this)` is the
   /// identity.
   std::optional<Layout> rightInverse() const;
-  /// Of an injection: `this->then(l)` is the identity; elements that no place holds go anywhere.
+  /// Of an injection: `this->then(l)` is the identity; elements that no location holds map
+  /// anywhere.
   std::optional<Layout> leftInverse() const;
 
-  /// The inputs `ins` alone (the others at zero), of the outputs the coordinates `outs`.
+  /// Only the inputs `ins` (the others are zero) and the output coordinates `outs`.
   Layout sublayout(DimSet ins, DimSet outs = allDims) const;
-  /// The bits of a packed place that add nothing to those before them. Every element that is held
-  /// is held by a place at which they are all zero.
+  /// The bits of a packed location whose columns depend on those before them: replication. Every
+  /// element that is held is held at a location where they are all zero.
   uint64_t freeBits() const;
   /// Without the free bits of the given dimensions, which shrink.
   Layout withoutFreeBits(DimSet ins) const;
-  /// The same with input dimensions of at least the sizes of `space`: new bits do not matter.
+  /// Replicates the layout: input dimensions become at least as large as in `space`.
   Layout broadcastTo(const Space &space) const;
 
   /// The same bits under other output dimensions.
@@ -191,25 +193,25 @@ public:
   Layout transpose(std::initializer_list<unsigned> order) const {
     return transpose(std::span(order.begin(), order.size()));
   }
-  /// Without dimension `dim`: later dimensions move down, and places that differed along it alone
-  /// hold the same. With dropDim, registers that now hold the same element as another are gone.
+  /// Removes dimension `dim`: later dimensions move down, and locations that differed only along it
+  /// hold the same element. dropDim also removes registers that have become replicas.
   Layout withoutDim(unsigned dim) const;
   Layout dropDim(unsigned dim) const { return withoutDim(dim).withoutFreeBits({Dim::Register}); }
-  /// With a dimension of size one before dimension `dim`; later dimensions move up.
+  /// Inserts a dimension of size one before dimension `dim`; later dimensions move up.
   Layout insertDim(unsigned dim) const;
-  /// The dimensions dim and dim + 1 as one, and back: the second part has size `inner`.
+  /// Merges the dimensions dim and dim + 1, and splits one; the second part has size `inner`.
   Layout joinDims(unsigned dim) const;
   Layout splitDim(unsigned dim, uint64_t inner) const;
-  /// Every thread holds, by new registers, all elements along dimension `dim` (of size one before).
+  /// Every thread holds all elements along dimension `dim` (of size one before) in new registers.
   Layout expandDim(unsigned dim, uint64_t size) const;
-  /// Covers exactly the tile of `shape`: a larger layout wraps (its places beyond hold what is held
-  /// already), a smaller one is repeated along `order` (fastest dimension first) by `repeat`.
+  /// Covers exactly the tile of `shape`: a larger layout wraps around and is replicated, a smaller
+  /// one is repeated along `order` (fastest dimension first) in the input dimension `repeat`.
   Layout fit(const Space &shape, std::span<const unsigned> order, Dim repeat = Dim::Register) const;
 
-  /// The text of the head of this file.
+  /// The text form, as in the head of this file.
   std::string str() const;
   static std::optional<Layout> parse(std::string_view text);
-  /// Who holds each element of a tile of one or two dimensions, as a table.
+  /// A table of the locations of each element, for a tile of one or two dimensions.
   std::string picture() const;
 
 private:

@@ -1,11 +1,11 @@
-//===- Reduction.h - Who must be added to whom -----------------*- C++ -*-===//
+//===- Reduction.h - Butterfly reductions ----------------------*- C++ -*-===//
 //
-// A reduction along dimensions adds the elements of all places that differ along them alone. These
-// places are a coset of a subspace, the kernel of the layout without those dimensions; less the
-// kernel of the layout itself, since copies of one element count once. With any basis v1, v2, … of
-// it, the steps  x[p] += x[p ^ v1],  x[p] += x[p ^ v2],  …  for all places p at once leave the sum
-// at every place: the butterfly of exclusive-or shuffles. The basis that stays in the thread as far
-// as it can, then in the warp, then in the block, is the cheapest.
+// A reduction along dimensions combines the elements of all locations that differ only along them.
+// These locations are a coset of a subspace: the kernel of the layout without those dimensions,
+// modulo the kernel of the layout itself, because replicas of an element count once. With any basis
+// v1, v2, … of it, the steps  x[p] += x[p ^ v1],  x[p] += x[p ^ v2],  …  for all locations p leave
+// the sum at every location: a butterfly of shuffles (shfl.bfly). The cheapest basis stays within
+// the thread if possible, then within the warp, then within the CTA.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LAYOUT_REDUCTION_H
@@ -15,17 +15,17 @@
 
 namespace tessera {
 
-/// Steps as packed places of the layout. A step of `lanes` may also change the register, one of
-/// `warps` the lane, one of `blocks` the warp.
+/// Steps as packed locations of the layout. A step of `lanes` may also change the register, a step
+/// of `warps` the lane, a step of `blocks` the warp.
 struct ReductionPlan {
   gf2::Vectors registers, lanes, warps, blocks;
-  /// The result, at the same places: in order of the remaining dimensions, with copies.
+  /// The replicated result at the same locations, without the reduced dimensions.
   Layout result;
-  /// Places of the same element.
+  /// Differences between locations of the same element.
   gf2::Vectors copies;
 
-  /// Before the steps of warps and blocks: the same places with one more dimension, `last`, that
-  /// numbers what is still apart, the warps of a block one after the other.
+  /// The partial results before the steps of warps and blocks: the same locations with one more
+  /// dimension, `last`, that numbers the partial results, the warps of a CTA first.
   Layout partial(unsigned last) const;
 };
 /// Along several dimensions, in increasing order.

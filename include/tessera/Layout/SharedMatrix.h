@@ -1,8 +1,8 @@
-//===- SharedMatrix.h - How wgmma finds a matrix ---------------*- C++ -*-===//
+//===- SharedMatrix.h - Matrix descriptors of wgmma ------------*- C++ -*-===//
 //
-// The instruction reads an operand from shared memory as a descriptor says: where it begins, how its
-// 16-byte chunks are swizzled, and how far apart its pieces lie. A piece is 8 lines of a swizzle's span;
-// lines run along what is summed over, or along the other dimension.
+// wgmma reads an operand from shared memory through a matrix descriptor: start address, swizzle
+// mode, leading byte offset and stride byte offset. The unit is a swizzle atom of 8 rows, each as
+// long as the swizzle's span. Rows run along K (K-major), or along the other dimension (MN-major).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LAYOUT_SHAREDMATRIX_H
@@ -13,16 +13,17 @@
 namespace tessera {
 
 struct SharedMatrix {
-  unsigned span;            // bytes that swizzles stay within: 128, 64 or 32
-  bool isAcross;            // lines run along the dimension that is kept
-  uint64_t leading, stride; // bytes from a piece to the next, along its lines and across them
+  unsigned span;            // bytes of the swizzle: 128, 64 or 32
+  bool isAcross;            // rows run along M or N: the operand is MN-major
+  uint64_t leading, stride; // the descriptor's byte offsets: along the rows and across them
 
-  /// The descriptor of a matrix that begins at address 0.
+  /// The descriptor of a matrix at address 0.
   uint64_t descriptor() const;
 };
 
-/// A tile of two dimensions, of which `over` is summed over, in shared memory; none where the instruction cannot read it so:
-/// it is swizzled otherwise, or its lines run along the kept dimension and elements have not 16 bits.
+/// The descriptor of a two-dimensional tile in shared memory whose K dimension is `over`. None if
+/// wgmma cannot read the tile: it has another swizzle, or it is MN-major with elements other than
+/// 16 bits.
 std::optional<SharedMatrix> sharedMatrix(const Layout &memory, unsigned over, unsigned bits);
 
 } // namespace tessera

@@ -12,7 +12,8 @@
 // compilation has a context of its own, so that threads may compile at once; a fault of the
 // compiler is reported as a diagnostic, and the process stays usable.
 //
-// TESSERA_DUMP=DIR writes the text of every stage that a compilation walks to files in DIR.
+// TESSERA_DUMP=DIR writes the text of every stage that a compilation walks, and the passes that it
+// runs, to files in DIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_PIPELINE_PIPELINE_H
@@ -85,6 +86,8 @@ struct CompileRequest {
   std::set<Stage> texts;
   /// Stages whose text is kept as well where the walk comes by them.
   std::set<Stage> welcome;
+  /// The passes that run are recorded.
+  bool recordPasses = false;
   /// The scheduler's decisions in words are wanted.
   bool explain = false;
   /// The host side as C++ is wanted, of a GPU.
@@ -110,7 +113,11 @@ struct CompileResult {
   std::string explanation;
   std::string launcher;
   std::vector<uint8_t> bundle;
-  /// {"function", "target", "road" of a GPU, "class", "guards", "kernels", "timings"}, see tessera_result_report.
+  /// The passes that ran, in order: "STAGE PASS", where STAGE is that of the pass's input. Empty
+  /// unless the request records them.
+  std::vector<std::string> passes;
+  /// {"function", "target", "backend" of a GPU, "class", "guards", "kernels", "timings"}, see
+  /// tessera_result_report.
   llvm::json::Object report;
 };
 
@@ -122,8 +129,9 @@ void compile(const CompileRequest &request, CompileResult &result);
 void withGraph(const CompileRequest &request, CompileResult &result,
                llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp)> consume);
 
-/// The same up to placed Tile IR, for a GPU (sm_90 where the request names none) by way of our own PTX. What `consume` finds wrong with the
-/// program it says by errors, and its outcome is that of the whole.
+/// The same up to placed Tile IR, for a GPU (sm_90 where the request names none) by way of our own
+/// PTX. What `consume` finds wrong with the program it says by errors, and its outcome is that of
+/// the whole.
 void withPlaced(const CompileRequest &request, CompileResult &result,
                 llvm::function_ref<Outcome(mlir::ModuleOp)> consume);
 

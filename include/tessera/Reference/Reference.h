@@ -1,25 +1,24 @@
 //===- Reference.h - The reference interpreter of Graph IR -----*- C++ -*-===//
 //
 // Evaluates a graph function operation by operation on the host: floats in double, integers and
-// bools exactly in their own types. It is the oracle of every numerical test, so each floating
-// point element also carries a bound: how far the result of a correct kernel may be from it,
-// derived from the operations on its way.
+// bools exactly in their own types. It is the oracle of every numerical test, so each
+// floating-point element also has a bound: how far the result of a correct kernel may be from it,
+// derived from the operations that compute it.
 //
 //   inputs             bound 0
-//   an operation       the operands' bounds carried through the function, over the whole interval v
-//   +- e, plus
-//                      its own error: the unit roundoff u of the type it is computed in times the
-//                      error that ScalarEval.h promises, plus one rounding to a 16-bit element
-//                      type, since a kernel may round there or keep the wider type
+//   an operation       the operands' bounds propagated through the function, over the whole
+//   interval
+//                      v ± e, plus its own error: the unit roundoff u of the computation type times
+//                      the error bound of ScalarEval.h, plus one rounding to a 16-bit element type,
+//                      since a kernel may round there or keep the wider type
 //   a sum of n terms   2 (n + 8) u times the sum of magnitudes: any order, any blocking, and the
-//   re-basing of
-//                      a streamed sum; products of n terms likewise
+//                      rescaling of a streamed sum; products of n terms likewise
 //   an explicit cast   rounds value and interval
 //
-// An element is uncertain when its interval crosses a discontinuity (a comparison, floor, a pole),
-// when it hangs on the sign of a zero, when a finite computation may overflow, or when a masked
-// element (0 * inf, 0 * nan) may or may not be looked at. Such elements are left out of comparisons
-// and counted. Uncertainty is carried on like an infinite bound.
+// An element is uncertain if its interval crosses a discontinuity (a comparison, floor, a pole), if
+// it depends on the sign of a zero, if a finite computation may overflow, or if a masked element
+// (0 * inf, 0 * nan) may or may not be evaluated. Such elements are excluded from comparisons and
+// counted. Uncertainty propagates like an infinite bound.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_REFERENCE_REFERENCE_H
@@ -40,7 +39,7 @@ namespace tessera::reference {
 std::optional<DType> dtypeOf(mlir::Type elementType);
 int64_t dtypeBytes(DType dtype);
 bool isFloat(DType dtype);
-/// The nearest value of a floating point type.
+/// The nearest value of a floating-point type.
 double roundTo(DType dtype, double value);
 
 /// A strided tensor in host memory; strides count elements and may be negative or zero.
@@ -65,19 +64,19 @@ struct Result {
 };
 
 /// Evaluates `function` on arguments that match its parameters. Symbolic sizes are bound from the
-/// arguments' shapes; `symbols` gives those that no shape shows. Failures are reported at the
+/// arguments' shapes; `symbols` gives those that no shape determines. Failures are reported at the
 /// operation that could not be evaluated.
 mlir::FailureOr<std::vector<Result>> evaluate(mlir::func::FuncOp function,
                                               llvm::ArrayRef<HostTensor> arguments,
                                               const llvm::StringMap<int64_t> &symbols = {});
 
-/// How a tensor that was computed compares with the reference.
+/// The comparison of a computed tensor with the reference.
 struct Comparison {
   int64_t checked = 0;     ///< elements compared
-  int64_t uncertain = 0;   ///< elements left out
+  int64_t uncertain = 0;   ///< elements excluded
   int64_t wrong = 0;       ///< elements outside their bound
   int64_t firstWrong = -1; ///< row-major position
-  double worst = 0; ///< largest error in units of its bound, among the elements within it or not
+  double worst = 0;        ///< largest error relative to its bound, over all compared elements
 
   bool ok() const { return wrong == 0; }
 };

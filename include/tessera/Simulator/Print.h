@@ -13,7 +13,7 @@ struct Checked {
   reference::Comparison comparison;
 };
 
-/// All that a simulation has to say beside its findings, which are diagnostics.
+/// The report of a simulation. Its findings are diagnostics.
 struct Summary {
   std::string function, target;
   const Report &report;
@@ -26,7 +26,7 @@ struct Summary {
 std::string printText(const Summary &summary);
 llvm::json::Object toJson(const Summary &summary);
 
-/// "file.py:12:8", or "" for an operation that is of no file.
+/// "file.py:12:8", or "" for an operation without a file location.
 std::string placeOf(mlir::Operation *op);
 
 } // namespace tessera::simulator

@@ -1,14 +1,14 @@
-//===- Simulator.h - Kernels on a machine that is against them --*- C++ -*-===//
+//===- Simulator.h - Simulation of placed kernels on the CPU ----*- C++ -*-===//
 //
 // Runs the host function of a module of placed Tile IR and its kernels on the CPU, warp by warp.
-// What warps, blocks and asynchronous copies do in which order is decided against the program: by
-// seeds, or, for a small launch, in all ways that can be told apart. Whatever order a run happens
-// to take, accesses are also compared by what *must* come before what (vector clocks of warps and
-// of the threads in them): a race is found though it did no harm this time.
+// The order of warps, CTAs and asynchronous copies is chosen adversarially: by seeds, or, for a
+// small launch, in all distinguishable orders. In any order, accesses are also compared by
+// happens-before (vector clocks of warps and of the threads in them): a race is found even if it
+// did no harm.
 //
-// Found are data races, uses of a copy before its wait, dead-locks, accesses out of bounds, reads
-// of what nothing has written, results that depend on the order; and counted are the sectors of
-// global memory and the wavefronts of shared memory beside the fewest that would do.
+// Findings are data races, uses before a wait, deadlocks, out-of-bounds and misaligned accesses,
+// uninitialized reads, missing fences and order-dependent results. The simulator also counts
+// sectors of global memory and wavefronts of shared memory, beside the fewest possible.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SIMULATOR_SIMULATOR_H
@@ -26,20 +26,20 @@
 namespace tessera::simulator {
 
 enum class FindingKind {
-  Race,          ///< two accesses, one a write, that nothing puts in order
-  EarlyUse,      ///< of memory that a copy may still fill
-  Deadlock,      ///< warps that wait for others that never come
-  OutOfBounds,   ///< an access outside of a tensor, a view or a slot
-  Misaligned,    ///< an access of several elements that are not neighbours, or not aligned
-  Uninitialized, ///< a read of what nothing has written, or a result that is not written whole
+  Race,          ///< two unordered accesses, one of them a write
+  EarlyUse,      ///< of memory or registers that an asynchronous operation may still access
+  Deadlock,      ///< warps that wait forever
+  OutOfBounds,   ///< an access outside of a tensor, a view or a buffer
+  Misaligned,    ///< a vector access, bulk copy or TMA load that is not contiguous and aligned
+  Uninitialized, ///< a read of undefined data, or a result with undefined elements
   Order,         ///< results differ from one order to another
-  Failure,       ///< a check of the program itself fails
-  Unfenced,      ///< a copy of a row with no fence behind what threads have written
+  Failure,       ///< a tile.check fails
+  Unfenced,      ///< an async proxy or wgmma access with no fence after a thread's write
 };
 /// "data race", ….
 llvm::StringRef kindName(FindingKind kind);
 
-/// Something that is wrong, once for each pair of operations.
+/// A problem, reported once for each pair of operations.
 struct Finding {
   FindingKind kind;
   mlir::Operation *op; ///< the later access
@@ -49,7 +49,7 @@ struct Finding {
   uint64_t count = 1;
 };
 
-/// What an operation asks of memory, over all warps of a launch.
+/// The memory accesses of an operation, over all warps of a launch.
 struct Cost {
   mlir::Operation *op;
   bool isShared;
@@ -65,17 +65,16 @@ struct LaunchReport {
   unsigned warps = 0;
   int64_t sharedBytes = 0;
   uint64_t runs = 0;
-  bool isExhaustive = false, isComplete = false; ///< whether all orders were taken that differ
+  bool isExhaustive = false, isComplete = false; ///< whether all distinct orders were run
   std::vector<Cost> costs;
 };
 
 struct Options {
-  std::string chip = "sm_90"; ///< which says how shared memory is reached
   uint64_t seeds = 4, firstSeed = 0;
   bool isExhaustive = false;
-  uint64_t mostRuns = 10000; ///< of an exhaustive exploration of one launch
-  unsigned residents = 2;    ///< blocks that run at once where orders are not exhausted
-  bool stopsAtFirst = false; ///< at the first finding
+  uint64_t mostRuns = 10000;     ///< of an exhaustive exploration of one launch
+  unsigned residentClusters = 2; ///< clusters that run at once, unless all orders are run
+  bool stopsAtFirst = false;     ///< whether the simulation stops at the first finding
 };
 
 /// A dense result in its own element type.
@@ -89,14 +88,14 @@ struct Report {
   std::vector<Finding> findings;
   std::vector<LaunchReport> launches;
   std::vector<Tensor> results;
-  llvm::DenseSet<mlir::Operation *> reached; ///< of those that order accesses
-  uint64_t instructions = 0;                 ///< of warps: steps of the program, in all runs
-  uint64_t elements = 0;                     ///< numbers that these computed or moved
-  double seconds = 0;                        ///< of a core
+  llvm::DenseSet<mlir::Operation *> reached; ///< visible operations that were executed
+  uint64_t instructions = 0;                 ///< steps of warps, in all runs
+  uint64_t elements = 0;                     ///< that these computed or moved
+  double seconds = 0;                        ///< CPU time
 };
 
-/// Runs `function`, a host function of placed kernels, on arguments as the reference interpreter
-/// takes them. Fails, after an error at the operation, where something is not supported.
+/// Runs `function`, a host function of placed kernels, on arguments in the reference interpreter's
+/// form. Fails, after an error at the operation, if an operation is not supported.
 mlir::FailureOr<Report> simulate(mlir::func::FuncOp function,
                                  llvm::ArrayRef<reference::HostTensor> arguments,
                                  const llvm::StringMap<int64_t> &symbols, const Options &options);
@@ -105,19 +104,19 @@ mlir::FailureOr<Report> simulate(mlir::func::FuncOp function,
 // Mutants
 //===----------------------------------------------------------------------===//
 
-/// A program with one operation of synchronisation spoilt.
+/// A program with one mutated synchronization operation.
 struct Mutant {
   mlir::Operation *op; ///< in the program itself
   unsigned number;     ///< among the operations of its kind in the kernel
-  std::string change;  ///< "removed", "weakened to wait 2", …
+  std::string change;  ///< "removed", "weakened to 2 pending", …
   bool isKilled = false;
-  std::string why;       ///< what it was killed by, or why it is equivalent
+  std::string why;       ///< the finding that killed it, or why it is equivalent
   bool isReached = true; ///< on these arguments
-  bool isProven = false; ///< survived, and does so in all orders of all its launches
-  bool isAlways = false; ///< and on all arguments: the analysis that places barriers wants no more of them
+  bool isProven = false; ///< equivalent: it survives all orders of all its launches
+  bool isAlways = false; ///< on all arguments: the barrier analysis finds no hazard in it
 };
 
-/// Spoils each operation of synchronisation in each way that there is, and runs what comes out.
+/// Runs every mutation of every synchronization operation.
 mlir::FailureOr<std::vector<Mutant>> tryMutants(mlir::func::FuncOp function,
                                                 llvm::ArrayRef<reference::HostTensor> arguments,
                                                 const llvm::StringMap<int64_t> &symbols,

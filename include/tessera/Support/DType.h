@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-/// The element types that programs can name and this compiler computes with; the numbers are those
-/// of tessera_rt_dtype, and of the runtime's own rt::DType.
+/// The element types of programs; the numbers are those of tessera_rt_dtype, and of the runtime's
+/// own rt::DType.
 enum class DType : uint8_t {
   FP64,
   FP32,

@@ -1,9 +1,9 @@
-//===- Diagnostics.h - Sources, ranges and messages about them ----------------------*- C++ -*-===//
+//===- Diagnostics.h - Source texts, ranges and diagnostics -----*- C++ -*-===//
 //
-// What every message about a user's program is made of. Source texts are kept as `SourceBuffer`s, a
-// `SourceRange` names bytes of one of them, and `Diagnostics` collects messages that point at
-// ranges, carry notes at other places and suggest replacements. Collected messages are rendered as
-// text in the manner of clang, or as JSON. Nothing here knows about an IR.
+// The parts of every diagnostic about a user's program. Source texts are `SourceBuffer`s, a
+// `SourceRange` is a range of bytes in one of them, and `Diagnostics` collects messages that point
+// at ranges, have notes at other locations and suggest replacements. Collected messages are
+// rendered as text in the style of clang, or as JSON. This file is independent of any IR.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_DIAGNOSTICS_H
@@ -20,7 +20,7 @@
 
 namespace tessera {
 
-/// Bytes [begin, end) of one source buffer. The default range points nowhere.
+/// Bytes [begin, end) of one source buffer. The default range is invalid.
 struct SourceRange {
   uint32_t file = ~0u;
   uint32_t begin = 0;
@@ -30,18 +30,18 @@ struct SourceRange {
   /// The empty range at this range's begin or end.
   SourceRange atBegin() const { return {file, begin, begin}; }
   SourceRange atEnd() const { return {file, end, end}; }
-  /// From the begin of this range to the end of `other`, which must be of the same buffer.
+  /// From the begin of this range to the end of `other`, which must be in the same buffer.
   SourceRange to(SourceRange other) const { return {file, begin, other.end}; }
   bool operator==(const SourceRange &) const = default;
 };
 
-/// A place as a person counts it: both from 1, columns in characters.
+/// A location as displayed: both numbers start at 1, columns count characters.
 struct LineColumn {
   uint32_t line = 0;
   uint32_t column = 0;
 };
 
-/// One source text. For a text that was cut out of a file, `firstLine` is the number of its first
+/// One source text. For a text that is a part of a file, `firstLine` is the number of its first
 /// line there, and `columnShift` the columns of indentation that were removed from its lines.
 class SourceBuffer {
 public:
@@ -83,13 +83,13 @@ private:
 enum class Severity { Error, Warning, Note };
 std::string_view severityName(Severity severity);
 
-/// "Replace these bytes by this text"; an empty range inserts.
+/// A replacement of these bytes by this text; an empty range inserts.
 struct FixIt {
   SourceRange range;
   std::string replacement;
 };
 
-/// One message. Notes are diagnostics of their own, one level deep.
+/// One message. Notes are diagnostics too, nested one level deep.
 class Diagnostic {
 public:
   Diagnostic(Severity severity, SourceRange range, std::string message)
@@ -102,7 +102,7 @@ public:
   std::vector<FixIt> fixIts;
   std::vector<Diagnostic> notes;
 
-  /// Adds a note at `range`; an invalid range gives a note without a place.
+  /// Adds a note at `range`; an invalid range gives a note without a location.
   Diagnostic &note(SourceRange noteRange, std::string text);
   /// Underlines another range of the same line.
   Diagnostic &highlight(SourceRange other);
@@ -130,26 +130,26 @@ public:
   size_t errorCount() const { return errors; }
   const std::deque<Diagnostic> &all() const { return kept; }
   Diagnostic &at(size_t index) { return kept[index]; }
-  /// The error or warning that was kept last, to which more can be added; null where there is none.
+  /// The error or warning that was kept last, to which more can be added; null if there is none.
   Diagnostic *last() {
     if (errors > errorLimit && dropped)
       return &*dropped;
     return kept.empty() ? nullptr : &kept.back();
   }
-  /// Whether an error at just this place was kept already.
+  /// Whether an error at this exact location was kept already.
   bool hasErrorAt(SourceRange range) const;
-  /// A diagnostic that nobody will see, for a message that repeats an earlier one.
+  /// A diagnostic that is never printed, for a message that repeats an earlier one.
   Diagnostic &repeated(SourceRange range);
   void clear();
 
-  /// A point to which `rewind` returns: what was reported since then is forgotten.
+  /// A point to which `rewind` returns: messages reported since then are discarded.
   struct Checkpoint {
     size_t kept;
     size_t errors;
   };
   Checkpoint checkpoint() const { return {kept.size(), errors}; }
   void rewind(Checkpoint checkpoint);
-  /// Rewinds, and gives what is forgotten; `restore` reports it again.
+  /// Rewinds, and returns the discarded messages; `restore` reports them again.
   std::vector<Diagnostic> take(Checkpoint checkpoint);
   void restore(std::vector<Diagnostic> taken);
 
@@ -166,7 +166,7 @@ private:
   std::optional<Diagnostic> dropped;
 };
 
-/// The line that `range` begins in and below it the range's marks, without line numbers; two lines
+/// The line of the start of `range` and the range's marks below it, without line numbers: two lines
 /// that begin with a bar. Empty for an invalid range.
 std::string excerpt(const SourceManager &sources, SourceRange range);
 
@@ -177,8 +177,8 @@ size_t findInvalidUtf8(std::string_view text);
 /// not begin a character decodes as U+FFFD and takes one byte.
 uint32_t decodeUtf8(std::string_view text, size_t &offset);
 
-/// The candidate nearest to `name` by edit distance, or an empty view where none is near enough to
-/// be what the user meant.
+/// The candidate nearest to `name` by edit distance, or an empty view if none is close enough to be
+/// a likely misspelling.
 std::string_view closestName(std::string_view name, std::span<const std::string_view> candidates);
 
 } // namespace tessera

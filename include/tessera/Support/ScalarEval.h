@@ -1,11 +1,11 @@
-//===- ScalarEval.h - What scalar operations compute -----------*- C++ -*-===//
+//===- ScalarEval.h - Evaluation of scalar operations -----------*- C++ -*-===//
 //
-// The meaning of the scalar vocabulary on numbers, in one place: constant folding and the reference
-// interpreter evaluate through it, and code generators are tested against it.
+// Defines the scalar operations on numbers, in one file: constant folding and the reference
+// interpreter use it, and code generators are tested against it.
 //
-// Where C leaves an integer operation open it is closed here: results wrap around, x // 0 is 0 and
-// leaves the remainder x, and a shift by a negative amount or by the width and more shifts
-// everything out.
+// Integer operations that are undefined in C are defined here: results wrap around, x // 0 is 0
+// with the remainder x, and a shift by a negative amount or by at least the width shifts all bits
+// out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_SCALAREVAL_H
@@ -25,8 +25,8 @@ struct IntegerFormat {
   int64_t wrap(int64_t value) const;
 };
 
-/// Evaluates an operation on floating point operands, in double. Comparisons and tests give 0 or 1,
-/// and the condition of `where` is 0 or 1.
+/// Evaluates an operation on floating-point operands, in double. Comparisons and tests return 0 or
+/// 1, and the condition of `where` is 0 or 1.
 double evaluateFloat(ScalarOp op, const double *x);
 
 /// Evaluates an operation on integer or bool operands (also `where`'s condition); the result is
@@ -36,10 +36,10 @@ int64_t evaluateInteger(ScalarOp op, const int64_t *x, IntegerFormat format);
 /// `order_key` of a number in fp64, or in fp32 as for all other types.
 int64_t orderKey(double x, bool isDouble);
 
-/// How far a conforming floating point implementation may be from the exact result, in units of the
-/// unit roundoff u of its type (2^-24 for f32): |computed - exact| <= u * scalarErrorUnits(op, x,
-/// exact), underflow apart. Basic arithmetic is rounded once; the elementary functions promise 4
-/// ulp (8 u) of the result, or of the scale that the definition names.
+/// The error bound of a conforming floating-point implementation, in multiples of the unit roundoff
+/// u of its type (2^-24 for f32): |computed - exact| <= u * scalarErrorUnits(op, x, exact),
+/// underflow aside. Basic arithmetic is correctly rounded; the elementary functions are accurate to
+/// 4 ulp (8 u) of the result, or of the scale that the definition states.
 double scalarErrorUnits(ScalarOp op, const double *x, double exact);
 
 } // namespace tessera

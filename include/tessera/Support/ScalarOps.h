@@ -1,8 +1,8 @@
 //===- ScalarOps.h - Elementwise operations and monoids --------*- C++ -*-===//
 //
-// The scalar vocabulary that every level shares (ScalarOps.def), and the monoids of reductions.
-// No IR is known here: an operation is an enumerator with a name, an arity, a type rule and a
-// meaning.
+// The scalar operations that every level shares (ScalarOps.def), and the monoids of reductions.
+// This file is independent of any IR: an operation is an enumerator with a name, an arity, a type
+// rule and a meaning.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_SCALAROPS_H
@@ -40,12 +40,12 @@ template <typename Visit> void forEachScalarOp(Visit visit) {
 #include "tessera/Support/ScalarOps.def"
 }
 
-/// The commutative monoids of reductions. Max and Min propagate nan.
+/// The commutative monoids of reductions. Max and Min propagate NaN.
 enum class ReduceOp : uint32_t { Sum, Prod, Max, Min, Any, All };
 
 std::string_view reduceOpName(ReduceOp op);
 std::optional<ReduceOp> reduceOpByName(std::string_view name);
-/// The scalar operation that joins two partial results.
+/// The scalar operation that combines two partial results.
 ScalarOp reduceOpCombiner(ReduceOp op);
 
 /// Names for generated enum printing (ODS).

@@ -63,14 +63,15 @@ public:
   /// Operands of an Add, Mul or binary node, in canonical order.
   const std::vector<SymExpr> &operands() const;
 
-  /// Whether it cannot be negative when symbols are sizes: a sum and product of parts that are not.
+  /// Whether the expression is known to be non-negative for non-negative symbols: a sum or product
+  /// of non-negative parts.
   bool isNonNegative() const;
-  /// The largest known integer that divides every value, given what divides the symbols (1 where
-  /// nothing is known).
+  /// The largest known integer that divides every value, given divisors of the symbols (1 if
+  /// unknown).
   int64_t divisor(const std::function<int64_t(const std::string &)> &symbolDivisor = nullptr) const;
   void collectSymbols(std::set<std::string> &names) const;
   SymExpr substitute(const std::function<std::optional<SymExpr>(const std::string &)> &map) const;
-  /// The value with the given sizes; nothing if a symbol is unknown, a divisor is zero, or 64 bits
+  /// The value for the given sizes; nothing if a symbol is unknown, a divisor is zero, or 64 bits
   /// overflow.
   std::optional<int64_t>
   evaluate(const std::function<std::optional<int64_t>(const std::string &)> &value) const;

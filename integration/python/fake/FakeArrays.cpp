@@ -1,8 +1,8 @@
 //===- FakeArrays.cpp - An array library for tests ------------------------===//
 //
-// A Python module `fake_arrays` with one type, Array, that offers DLPack's C exchange interface as
-// PyTorch does. Its arrays say that they are on whatever device they are made for; their memory is
-// the host's, so that calls "on a GPU" can be tested with the stand-in for libcuda, and timed.
+// A Python module `fake_arrays` with one type, Array, that offers DLPack's C exchange interface
+// like PyTorch. Its arrays claim to be on the device they are created for; their memory is the
+// host's, so that GPU calls can be tested with the fake libcuda, and timed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ struct Contents {
     else
       std::free(block);
   }
-  /// What is too large to be had is only addresses.
+  /// An allocation that is too large has only an address.
   bool isReserved() const { return bytes > 64 << 20; }
 };
 
@@ -43,11 +43,11 @@ struct ArrayObject {
 };
 
 PyTypeObject *arrayType = nullptr;
-void *stream = nullptr; // what is told as the current one
+void *stream = nullptr; // reported as the current one
 long allocations = 0;   // made through the interface
 bool failsToAllocate = false;
 
-constexpr size_t alignment = 256; // as CUDA's allocators
+constexpr size_t alignment = 256; // like CUDA's allocators
 
 /// Memory for the elements; `offset` bytes of it come before the first.
 bool allocate(Contents &contents, size_t offset) {

@@ -1,4 +1,4 @@
-"""A program that type checkers read with the package's stubs alone: annotations without sizes."""
+"""A program for type checkers with the package's stubs alone: annotations without sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with sizes in its annotations, in the spelling that type checkers read, too."""
+"""A program with sizes in its annotations, in the form that type checkers accept, too."""
 
 from typing import Annotated
 

@@ -1,9 +1,9 @@
 //===- Backend.cpp - From kernels to LLVM's modules -----------------------===//
 #include "Backend.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -70,7 +70,7 @@ std::unique_ptr<llvm::TargetMachine> cpu::createTargetMachine(target::ModuleOp m
       llvm::CodeModel::Small, llvm::CodeGenOptLevel(std::min(levelOf(module), kUsualLevel))));
 }
 
-/// Kernels become LLVM functions in a module of their own.
+/// Kernels become LLVM functions in a separate module.
 static OwningOpRef<mlir::ModuleOp> makeFunctions(target::ModuleOp module) {
   MLIRContext *context = module.getContext();
   OwningOpRef<mlir::ModuleOp> result(mlir::ModuleOp::create(module.getLoc()));

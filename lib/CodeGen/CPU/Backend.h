@@ -16,18 +16,17 @@ namespace tessera::cpu {
 
 using namespace codegen;
 
-/// Of a kernel: the order of its instructions is one to keep. LLVM's description of recent cores moves multiplications
-/// so near to those whose sums they add to that they wait for them.
+/// Kernel attribute: LLVM keeps the order of instructions. Its scheduling models of recent cores
+/// move multiply-adds so close to the ones they depend on that they stall.
 inline constexpr llvm::StringLiteral kOrdered = "tessera_target.ordered";
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(target::ModuleOp module);
 
-/// One LLVM function per kernel, not optimised.
+/// Emits one unoptimised LLVM function per kernel.
 std::unique_ptr<llvm::Module> translateKernels(target::ModuleOp module, llvm::LLVMContext &context,
                                                llvm::TargetMachine &machine);
 
-/// Lays out the sections of an ELF object one after the other and applies the relocations between
-/// them.
+/// Lays out the sections of an ELF object consecutively and applies the relocations between them.
 mlir::FailureOr<Image> linkImage(target::ModuleOp module, llvm::ArrayRef<char> object);
 
 } // namespace tessera::cpu

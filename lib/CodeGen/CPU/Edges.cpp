@@ -1,7 +1,7 @@
 //===- Edges.cpp - Where masks are needed ---------------------------------===//
 //
-// Loop nests come in two versions where a tile may reach over the end of a view. Within the one
-// with masks, rows are walked without any up to the first edge along them.
+// Loop nests are emitted in two versions where a tile may cross the end of a view: without and with
+// masks. In the masked version, rows are processed without masks up to the first edge along them.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -38,7 +38,7 @@ Value KernelEmitter::isFull(ArrayRef<Operation *> operations) {
   return all;
 }
 
-void KernelEmitter::versioned(Value full, function_ref<void()> body) {
+void KernelEmitter::emitVersioned(Value full, function_ref<void()> body) {
   auto run = [&](bool edge) {
     MemoScope scope(*this);
     atEdge = edge;
@@ -50,10 +50,10 @@ void KernelEmitter::versioned(Value full, function_ref<void()> body) {
   e.branch(full, [&] { run(false); }, [&] { run(true); });
 }
 
-/// How many columns lie inside all edges along the last dimension, those of accesses and those that
-/// tiles mask as `index < count`; null if there are none. The masks are noted as `alwaysTrue`, the
-/// accesses as `isInside`.
-Value KernelEmitter::columnsInside(const Item &item) {
+/// Returns how many columns are inside all edges along the last dimension: those of accesses and
+/// those of masks of the form `index < count`. Returns null if there is no edge. Records the masks
+/// in `alwaysTrue` and sets `isInside` of the accesses.
+Value KernelEmitter::countColumnsInside(const Item &item) {
   Value least;
   auto note = [&](Value count) { least = least ? e.minI(least, count) : count; };
   auto noteAccess = [&](Operation *op) {
@@ -91,7 +91,7 @@ Value KernelEmitter::columnsInside(const Item &item) {
       noteAccess(op);
     } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
       noteAccess(op);
-      llvm::append_range(work, gather.getPlaces());
+      llvm::append_range(work, gather.getIndices());
     } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
       work.append(op->operand_begin(), op->operand_end());
     }
@@ -99,7 +99,7 @@ Value KernelEmitter::columnsInside(const Item &item) {
   return least;
 }
 
-/// How many elements of each row a reduction joins; null if all.
+/// Returns how many elements of each row a reduction combines; null if all.
 Value KernelEmitter::reductionEnd(const Root &root) {
   std::optional<Extent::Bound> bound = extents->reduced(cast<tile::ReduceOp>(root.op));
   return bound && !inside.contains(bound->access) ? validElements(*bound) : Value();

@@ -1,8 +1,8 @@
 //===- Evaluate.cpp - A tile's elements at a position ---------------------===//
 //
-// Evaluating a tile means following its definition down to buffers, views and constants, one vector
-// (or one scalar) at a time. Indexing operations only move the position; where the moved position
-// is not a run of neighbours in memory, the lanes are collected one by one.
+// Evaluating a tile follows its definition down to buffers, views and constants, one vector (or one
+// scalar) at a time. Indexing operations only change the position. Where the new position is not
+// contiguous in memory, the lanes are collected one by one.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -34,16 +34,15 @@ Value KernelEmitter::evaluate(Value tile, const Position &at) {
   return value;
 }
 
-/// Evaluates everything that a group computes operation by operation, each for all positions. A
-/// processor looks ahead over a limited number of waiting instructions: of one position's chain
-/// after the other's it would see only a few chains.
+/// Evaluates the roots of a group one operation at a time, each for all positions. An out-of-order
+/// window holds a limited number of instructions: with one position's dependency chain after the
+/// other, only a few chains would overlap.
 void KernelEmitter::evaluateTogether(const Item &item, ArrayRef<Position> positions) {
   SetVector<Value> order; // operands first
   DenseSet<Value> seen;
   std::function<void(Value)> visit = [&](Value tile) {
     Operation *op = tile.getDefiningOp();
-    if (!op ||
-        !isa<tile::LoadOp, tile::GatherOp, tile::MapOp, tile::CastOp, tile::BitcastOp>(op) ||
+    if (!op || !isa<tile::LoadOp, tile::GatherOp, tile::MapOp, tile::CastOp, tile::BitcastOp>(op) ||
         (plan.bufferOf(tile) && !open.contains(tile)) || !seen.insert(tile).second)
       return;
     for (Value operand : op->getOperands())
@@ -67,15 +66,15 @@ void KernelEmitter::evaluateTogether(const Item &item, ArrayRef<Position> positi
   }
 }
 
-/// A quick power is a chain of its own: those of all positions are one long vector, which is computed operation by
-/// operation again.
+/// A fast power is a dependency chain of its own. The powers of all positions form one long vector,
+/// which is again computed one operation at a time.
 void KernelEmitter::evaluatePowers(Value tile, ArrayRef<Position> positions) {
   auto map = tile.getDefiningOp<tile::MapOp>();
-  if (!map || !map.getFast() || map.getScalarOp() != ScalarOp::Exp2 || cpu.arch != CpuDescription::Arch::AArch64 ||
-      !Plan::elementOf(tile).isF32())
+  if (!map || !map.getFast() || map.getScalarOp() != ScalarOp::Exp2 ||
+      cpu.arch != CpuDescription::Arch::AArch64 || !Plan::elementOf(tile).isF32())
     return;
-  SmallVector<Value> all =
-      llvm::map_to_vector(positions, [&](const Position &at) { return evaluate(map.getInputs()[0], at); });
+  SmallVector<Value> all = llvm::map_to_vector(
+      positions, [&](const Position &at) { return evaluate(map.getInputs()[0], at); });
   Value powers = e.quickOp(ScalarOp::Exp2, e.concat(all));
   for (auto [i, at] : llvm::enumerate(positions))
     memo.back()[keyOf(tile, at)] = e.part(powers, i * at.lanes, at.lanes);
@@ -197,7 +196,7 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
     return index;
   };
 
-  // Unit dimensions come and go without any arithmetic.
+  // Unit dimensions are added and removed without arithmetic.
   auto significant = [](ArrayRef<int64_t> shape) {
     return llvm::filter_to_vector(llvm::seq<int64_t>(0, shape.size()),
                                   [&](int64_t d) { return shape[d] != 1; });
@@ -236,7 +235,8 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
   bool isDense = buffer && !from.empty() && (from.size() == 1 || buffer->rowStride == from.back());
   if (isDense && (at.vectorDim == last || at.vectorDim < 0)) {
     Type stored = Emitter::withLanes(e.storageType(buffer->element), at.lanes);
-    Value address = e.address(bufferStart(*buffer), e.mul(flat, Emitter::byteWidth(buffer->element)));
+    Value address =
+        e.address(bufferStart(*buffer), e.mul(flat, Emitter::byteWidth(buffer->element)));
     return e.fromStorage(e.load(stored, address, scratchScope), buffer->element);
   }
   if (!at.lanes)
@@ -253,7 +253,7 @@ Value KernelEmitter::evaluateReshape(tile::ReshapeOp op, const Position &at) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Computed once: a number that is part of every address costs LLVM's passes over loops more than it is worth.
+/// Computed once: an offset that is part of every address slows LLVM's loop passes down.
 Value KernelEmitter::bufferStart(const Buffer &buffer) {
   Value &start = starts[&buffer];
   if (!start) {
@@ -354,9 +354,7 @@ Value KernelEmitter::evaluateAccess(const Access &access, const Position &at, Ty
   Type stored = e.storageType(element);
   int64_t bytes = Emitter::byteWidth(element);
   Value count = validLanes(access, at);
-  auto padding = [&](int64_t lanes) {
-    return e.toStorage(e.number(pad, element, lanes), element);
-  };
+  auto padding = [&](int64_t lanes) { return e.toStorage(e.number(pad, element, lanes), element); };
   auto addressOf = [&](const Position &where) {
     return e.address(accessAddress(access, where, element), moved);
   };
@@ -401,25 +399,25 @@ bool KernelEmitter::isUniform(Value tile, int dim) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand, dim); });
 }
 
-/// Places that are the same for all lanes only move the address: rows that are gathered are read as
-/// rows. Others are a vector of addresses.
+/// Gather indices that are the same for all lanes only change the address: gathered rows are loaded
+/// as rows. Others give a vector of addresses.
 Value KernelEmitter::evaluateGather(tile::GatherOp op, const Position &at) {
   const Access &access = accesses.find(op)->second;
   Type element = Plan::elementOf(op.getResult());
   Ix moved = 0;
-  Value offsets; // bytes, one for each lane
-  for (auto [tile, place] : llvm::zip_equal(op.getPlaces(), access.places)) {
+  Value offsets; // bytes, one per lane
+  for (auto [tile, bounds] : llvm::zip_equal(op.getIndices(), access.gatherIndices)) {
     bool isScalar = at.vectorDim < 0 || isUniform(tile, at.vectorDim);
     int64_t lanes = isScalar ? 0 : at.lanes;
     Value index = evaluate(tile, isScalar ? scalarAt(at.index) : at);
     index = e.cast(index, Plan::elementOf(tile), e.i64);
     Type type = Emitter::withLanes(e.i64, lanes);
-    index = e.maxI(e.minI(index, e.splat(place.last, lanes)), e.integer(0, type));
+    index = e.maxI(e.minI(index, e.splat(bounds.last, lanes)), e.integer(0, type));
     if (isScalar) {
-      moved = e.add(moved, e.mul(Ix(index), place.stride));
+      moved = e.add(moved, e.mul(Ix(index), bounds.stride));
       continue;
     }
-    Value bytes = e.mulI(index, e.splat(e.materialize(place.stride), lanes));
+    Value bytes = e.mulI(index, e.splat(e.materialize(bounds.stride), lanes));
     offsets = offsets ? e.addI(offsets, bytes) : bytes;
   }
   if (!offsets)
@@ -429,8 +427,8 @@ Value KernelEmitter::evaluateGather(tile::GatherOp op, const Position &at) {
   Value base = e.address(accessAddress(access, at, element), moved);
   Value count = validLanes(access, at);
   Type stored = Emitter::withLanes(e.storageType(element), at.lanes);
-  Value mask = count ? e.laneMask(at.lanes, count)
-                     : e.integer(-1, Emitter::withLanes(e.i1, at.lanes));
+  Value mask =
+      count ? e.laneMask(at.lanes, count) : e.integer(-1, Emitter::withLanes(e.i1, at.lanes));
   Value other = count ? e.toStorage(e.number(op.getPadAttr(), element, at.lanes), element)
                       : e.integerOrReal(0, stored);
   return e.fromStorage(e.maskedGather(stored, base, e.addI(offsets, along), mask, other), element);

@@ -1,4 +1,4 @@
-//===- Extents.cpp - How much of a tile is wanted -------------------------===//
+//===- Extents.cpp - Which part of a tile is demanded ---------------------===//
 #include "Extents.h"
 #include "Plan.h"
 
@@ -40,14 +40,14 @@ static Extent boundedBy(Operation *access, unsigned dim) {
   return extent;
 }
 
-/// Whole blocks of the tile unit where a kernel may use it, else what loops are unrolled by.
+/// Whole AMX blocks where a kernel may use AMX, otherwise the unroll factor of K loops.
 static int64_t stepOf(tile::KernelOp kernel, const CpuDescription &cpu) {
-  return cpu.hasTileUnit && getHint(kernel.getHintsAttr(), "unit") != 0 ? 32 : 4;
+  return cpu.hasAmx && getHint(kernel.getHintsAttr(), "use_amx") != 0 ? 32 : 4;
 }
 
 Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu)
     : cpu(cpu), step(stepOf(kernel, cpu)) {
-  // Loops carry wants backwards; the lattice is low, so a few sweeps are enough.
+  // Loops propagate demands backwards. The lattice has little height, so a few sweeps converge.
   bool changed = true;
   while (changed) {
     changed = false;
@@ -64,7 +64,7 @@ const Extent &Extents::of(Value tile, unsigned dim) const {
   return it == extents.end() ? all : it->second[dim];
 }
 
-bool Extents::want(Value tile, unsigned dim, const Extent &extent) {
+bool Extents::demand(Value tile, unsigned dim, const Extent &extent) {
   auto &mine = extents[tile];
   mine.resize(Plan::shapeOf(tile).size());
   return mine[dim].join(extent);
@@ -85,7 +85,7 @@ std::optional<Extent::Bound> Extents::contracted(tile::MmaOp op) const {
     bool isZero = real ? real.getValue().isZero() : integer && integer.getValue().isZero();
     unsigned dim = operand == 1 ? 0 : 1;
     if (isZero &&
-        Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(value), dim))
+        Plan::mayCrossEnd(load.getView().getType(), load.getDims(), Plan::shapeOf(value), dim))
       return Extent::Bound{load, dim};
   }
   return std::nullopt;
@@ -111,7 +111,7 @@ bool EdgeMask::match(Value tile, unsigned dim) {
   return index && limit && isa<IndexType>(limit.getScalar().getType());
 }
 
-static bool isUnit(Attribute number, tessera::ReduceOp kind) {
+static bool isIdentity(Attribute number, tessera::ReduceOp kind) {
   auto real = dyn_cast_or_null<FloatAttr>(number);
   if (!real)
     return false;
@@ -128,22 +128,22 @@ static bool isUnit(Attribute number, tessera::ReduceOp kind) {
   }
 }
 
-/// Whether a tile has one value along `dim`.
-static bool isOfRow(Value tile, unsigned dim) {
+/// Whether a tile is constant along `dim`.
+static bool isConstantAlong(Value tile, unsigned dim) {
   if (auto map = tile.getDefiningOp<tile::MapOp>(); map && map.getScalarOp() == ScalarOp::Neg)
-    return isOfRow(map.getInputs()[0], dim);
+    return isConstantAlong(map.getInputs()[0], dim);
   auto broadcast = tile.getDefiningOp<tile::BroadcastOp>();
   return broadcast && !llvm::is_contained(broadcast.getDims(), int64_t(dim));
 }
 
 namespace {
-/// A number that a tile is everywhere beyond an edge.
+/// The value that a tile has everywhere past an edge.
 struct Beyond {
   Extent::Bound edge;
   TypedAttr number;
 };
 
-/// Finds what tiles are beyond their edges along a dimension, by computing with numbers.
+/// Computes the values of tiles past their edges along a dimension by constant folding.
 class BeyondEdges {
 public:
   explicit BeyondEdges(unsigned dim) : dim(dim) {}
@@ -159,7 +159,8 @@ private:
   std::optional<Beyond> find(Value tile) {
     Operation *op = tile.getDefiningOp();
     if (auto load = dyn_cast_or_null<tile::LoadOp>(op)) {
-      bool crosses = Plan::mayCross(load.getView().getType(), load.getDims(), Plan::shapeOf(tile), dim);
+      bool crosses =
+          Plan::mayCrossEnd(load.getView().getType(), load.getDims(), Plan::shapeOf(tile), dim);
       if (crosses && load.getPadAttr())
         return Beyond{{load, dim}, load.getPadAttr()};
       return std::nullopt;
@@ -187,30 +188,33 @@ private:
     }
     if (!first)
       return std::nullopt;
-    if (map && isShifted(map, numbers))
+    if (map && isShiftedByRow(map, numbers))
       return Beyond{first->edge, numbers[0]};
-    if (map && map.getScalarOp() == ScalarOp::Exp2 && isUnit(numbers[0], tessera::ReduceOp::Max))
+    if (map && map.getScalarOp() == ScalarOp::Exp2 &&
+        isIdentity(numbers[0], tessera::ReduceOp::Max))
       return Beyond{first->edge, FloatAttr::get(numbers[0].getType(), 0.0)};
     Type element = Plan::elementOf(tile);
-    TypedAttr number = map                       ? tile::foldScalarOp(map.getScalarOp(), numbers)
+    TypedAttr number = map                     ? tile::foldScalarOp(map.getScalarOp(), numbers)
                        : isa<tile::CastOp>(op) ? tile::foldCast(numbers[0], element)
-                                                 : tile::foldBitcast(numbers[0], element);
+                                               : tile::foldBitcast(numbers[0], element);
     return number ? std::optional(Beyond{first->edge, number}) : std::nullopt;
   }
 
-  /// Whether a map leaves -inf as it is, but for a shift by a row's own value. (Where that makes it nan, it does so before
-  /// the edge, too.)
-  bool isShifted(tile::MapOp map, ArrayRef<TypedAttr> numbers) const {
+  /// Whether a map keeps -inf, up to a shift that is constant along the row. (Where the shift makes
+  /// it NaN, it does so for the elements inside the edge, too.)
+  bool isShiftedByRow(tile::MapOp map, ArrayRef<TypedAttr> numbers) const {
     bool isSub = map.getScalarOp() == ScalarOp::Sub, isFma = map.getScalarOp() == ScalarOp::Fma;
-    return isUnit(numbers[0], tessera::ReduceOp::Max) && ((isSub && isOfRow(map.getInputs()[1], dim)) ||
-           (isFma && isPositive(map.getInputs()[1]) && isOfRow(map.getInputs()[2], dim)));
+    return isIdentity(numbers[0], tessera::ReduceOp::Max) &&
+           ((isSub && isConstantAlong(map.getInputs()[1], dim)) ||
+            (isFma && isPositive(map.getInputs()[1]) && isConstantAlong(map.getInputs()[2], dim)));
   }
 
-  /// Whether a tile has positive numbers, or is chosen of such.
+  /// Whether a tile consists of positive constants, or selects between such tiles.
   static bool isPositive(Value tile) {
     if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
       return isPositive(broadcast.getInput());
-    if (auto choice = tile.getDefiningOp<tile::MapOp>(); choice && choice.getScalarOp() == ScalarOp::Where)
+    if (auto choice = tile.getDefiningOp<tile::MapOp>();
+        choice && choice.getScalarOp() == ScalarOp::Where)
       return isPositive(choice.getInputs()[1]) && isPositive(choice.getInputs()[2]);
     auto constant = tile.getDefiningOp<tile::ConstantOp>();
     auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
@@ -226,11 +230,12 @@ std::optional<Extent::Bound> Extents::reduced(tile::ReduceOp op) const {
   Value input = op.getInput();
   ArrayRef<int64_t> shape = Plan::shapeOf(input);
   unsigned last = unsigned(shape.size()) - 1;
-  if (shape.empty() || !Plan::isWalked(shape.back(), cpu) ||
+  if (shape.empty() || !Plan::needsRowLoop(shape.back(), cpu) ||
       !llvm::is_contained(op.getDims(), int64_t(last)))
     return std::nullopt;
   std::optional<Beyond> beyond = BeyondEdges(last).of(input);
-  return beyond && isUnit(beyond->number, op.getReduceOp()) ? std::optional(beyond->edge) : std::nullopt;
+  return beyond && isIdentity(beyond->number, op.getReduceOp()) ? std::optional(beyond->edge)
+                                                                : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,54 +246,54 @@ bool Extents::visit(Operation *op) {
   bool changed = false;
   auto rank = [](Value value) { return unsigned(Plan::shapeOf(value).size()); };
   auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
-  auto wanted = [&](Value value, unsigned dim) -> Extent {
+  auto demanded = [&](Value value, unsigned dim) -> Extent {
     auto it = extents.find(value);
     return it == extents.end() ? Extent() : it->second[dim];
   };
-  auto wantAll = [&](Value value) {
+  auto demandAll = [&](Value value) {
     extents[value].resize(rank(value));
     for (unsigned d = 0; d < rank(value); ++d)
-      changed |= want(value, d, everything());
+      changed |= demand(value, d, everything());
   };
-  auto wantSame = [&](Value value, Value like) {
+  auto demandSame = [&](Value value, Value like) {
     extents[value].resize(rank(value));
     for (unsigned d = 0; d < rank(value); ++d)
-      changed |= want(value, d, wanted(like, d));
+      changed |= demand(value, d, demanded(like, d));
   };
   if (auto store = dyn_cast<tile::StoreOp>(op)) {
     ArrayRef<int64_t> shape = Plan::shapeOf(store.getValue());
     extents[store.getValue()].resize(shape.size());
     for (unsigned d = 0; d < shape.size(); ++d) {
       bool crosses = store.getBounded() &&
-                     Plan::mayCross(store.getView().getType(), store.getDims(), shape, d);
-      changed |= want(store.getValue(), d, crosses ? boundedBy(op, d) : everything());
+                     Plan::mayCrossEnd(store.getView().getType(), store.getDims(), shape, d);
+      changed |= demand(store.getValue(), d, crosses ? boundedBy(op, d) : everything());
     }
   } else if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(op)) {
     for (Value operand : op->getOperands())
-      wantSame(operand, op->getResult(0));
+      demandSame(operand, op->getResult(0));
   } else if (auto gather = dyn_cast<tile::GatherOp>(op)) {
-    for (Value place : gather.getPlaces()) // whatever they are beyond, they are clamped
-      wantSame(place, gather.getResult());
+    for (Value place : gather.getIndices()) // any value past the edge is clamped
+      demandSame(place, gather.getResult());
   } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     ArrayRef<int64_t> from = Plan::shapeOf(broadcast.getInput()),
                       to = broadcast.getType().getShape();
     extents[broadcast.getInput()].resize(from.size());
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
-      changed |=
-          want(broadcast.getInput(), i, from[i] == to[dim] ? wanted(broadcast, dim) : everything());
+      changed |= demand(broadcast.getInput(), i,
+                        from[i] == to[dim] ? demanded(broadcast, dim) : everything());
   } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
     extents[transpose.getInput()].resize(rank(transpose.getInput()));
     for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
-      changed |= want(transpose.getInput(), dim, wanted(transpose, i));
+      changed |= demand(transpose.getInput(), dim, demanded(transpose, i));
   } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     unsigned kept = 0, last = rank(reduce.getInput()) - 1;
     extents[reduce.getInput()].resize(rank(reduce.getInput()));
     std::optional<Extent::Bound> bound = reduced(reduce);
     for (unsigned d = 0; d < rank(reduce.getInput()); ++d) {
       Extent joined = bound && d == last ? boundedBy(bound->access, bound->dim) : everything();
-      changed |= want(reduce.getInput(), d,
-                      llvm::is_contained(reduce.getDims(), int64_t(d)) ? joined
-                                                                       : wanted(reduce, kept++));
+      changed |= demand(
+          reduce.getInput(), d,
+          llvm::is_contained(reduce.getDims(), int64_t(d)) ? joined : demanded(reduce, kept++));
     }
   } else if (auto mma = dyn_cast<tile::MmaOp>(op)) {
     Extent inner = everything();
@@ -296,11 +301,11 @@ bool Extents::visit(Operation *op) {
       inner = boundedBy(bound->access, bound->dim);
     extents[mma.getLhs()].resize(2);
     extents[mma.getRhs()].resize(2);
-    changed |= want(mma.getLhs(), 0, wanted(mma, 0));
-    changed |= want(mma.getLhs(), 1, inner);
-    changed |= want(mma.getRhs(), 0, inner);
-    changed |= want(mma.getRhs(), 1, wanted(mma, 1));
-    wantSame(mma.getAcc(), mma);
+    changed |= demand(mma.getLhs(), 0, demanded(mma, 0));
+    changed |= demand(mma.getLhs(), 1, inner);
+    changed |= demand(mma.getRhs(), 0, inner);
+    changed |= demand(mma.getRhs(), 1, demanded(mma, 1));
+    demandSame(mma.getAcc(), mma);
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
     auto yield = loop.getBody()->getTerminator();
     for (auto [result, argument, init, next] :
@@ -308,17 +313,17 @@ bool Extents::visit(Operation *op) {
                    yield->getOperands())) {
       if (!isTile(result))
         continue;
-      // All four are kept in one buffer: what is wanted of one is wanted of each. What an access
-      // inside the loop bounds changes with the iteration, so it says nothing of the tile that
-      // another iteration made.
-      wantSame(argument, result);
+      // The initial, carried, yielded and final tile share one buffer, so a demand on one is a
+      // demand on each. A bound by an access inside the loop changes with the iteration and
+      // hasOption nothing about the tile of another iteration.
+      demandSame(argument, result);
       for (Value value : {Value(next), Value(init), Value(result)}) {
         extents[value].resize(rank(value));
         for (unsigned d = 0; d < rank(value); ++d) {
-          Extent extent = wanted(argument, d);
+          Extent extent = demanded(argument, d);
           bool isInside = llvm::any_of(extent.bounds,
                                        [&](auto &bound) { return loop->isAncestor(bound.access); });
-          changed |= want(value, d, isInside ? everything() : extent);
+          changed |= demand(value, d, isInside ? everything() : extent);
         }
       }
     }
@@ -328,11 +333,11 @@ bool Extents::visit(Operation *op) {
         for (auto [result, value] :
              llvm::zip(branch.getResults(), region.front().getTerminator()->getOperands()))
           if (isTile(result))
-            wantSame(value, result);
+            demandSame(value, result);
   } else if (!isa<scf::YieldOp>(op)) {
     for (Value operand : op->getOperands())
       if (isTile(operand))
-        wantAll(operand);
+        demandAll(operand);
   }
   return changed;
 }

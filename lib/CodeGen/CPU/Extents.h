@@ -1,17 +1,18 @@
-//===- Extents.h - How much of a tile is wanted ----------------*- C++ -*-===//
+//===- Extents.h - Which part of a tile is demanded -------------*- C++ -*-===//
 //
-// At the edge of a view only a part of a tile is ever stored, contractions over padding add zeros,
-// and reductions join what lies beyond an edge as their unit. Going backwards from the stores, this
-// analysis finds for each dimension of each tile which accesses bound what is wanted of it, so that
-// loops can stop there: a matrix with one row, or a row shorter than the tile, does not cost a whole
-// tile. What lies beyond is not defined; whoever passes over it (loops take whole steps) drops it.
+// At the edge of a view only a part of a tile is stored, contractions over padding add zeros, and
+// reductions combine the elements past an edge as their identity. This backward analysis from the
+// stores finds, for each dimension of each tile, the accesses that bound the demanded elements.
+// Loops stop there: a matrix with one row, or a row shorter than the tile, does not cost a whole
+// tile. Elements past the bound are undefined; loops run in whole steps, and their results past the
+// bound are discarded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CPU_EXTENTS_H
 #define TESSERA_LIB_CODEGEN_CPU_EXTENTS_H
 
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Support/CpuDescription.h"
+#include "tessera/Target/CpuDescription.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace tessera::cpu {
@@ -21,13 +22,13 @@ struct EdgeMask {
   tile::IotaOp index;
   tile::SplatOp limit;
   mlir::Value value;
-  /// Whether `tile` is such a mask, spread along `dim` alone.
+  /// Whether `tile` is such a mask that varies along `dim` only.
   bool match(mlir::Value tile, unsigned dim);
 };
 
-/// What is wanted of a tile along one dimension: everything, or as many elements as the largest of
-/// the bounds (the valid elements of an access along one of its tile dimensions, or those that an
-/// edge mask lets through). Nothing at all is an empty list.
+/// The demand on a tile along one dimension: all elements, or as many as the largest of the bounds
+/// (the valid elements of an access along one of its tile dimensions, or those that an edge mask
+/// selects). An empty list demands nothing.
 struct Extent {
   struct Bound {
     mlir::Operation *access;
@@ -37,7 +38,7 @@ struct Extent {
   bool all = false;
   llvm::SmallVector<Bound, 2> bounds;
 
-  /// Grows by `other`; returns whether that changed anything.
+  /// Adds the demand of `other`; returns whether this changed.
   bool join(const Extent &other);
 };
 
@@ -48,15 +49,15 @@ public:
   const Extent &of(mlir::Value tile, unsigned dim) const;
   /// The bound of a contraction's K loop: a load that pads with zeros.
   std::optional<Extent::Bound> contracted(tile::MmaOp op) const;
-  /// The bound of a reduction along rows that are walked in a loop: beyond it lie units.
+  /// The bound of a reduction along rows that are processed in a loop: the elements past it are the
+  /// reduction's identity.
   std::optional<Extent::Bound> reduced(tile::ReduceOp op) const;
-  /// K loops run in steps of this many; what lies between the bound and the next multiple is
-  /// padding.
+  /// The step of K loops; the elements between the bound and the next multiple are padding.
   int64_t contractionStep() const { return step; }
 
 private:
   bool visit(mlir::Operation *op);
-  bool want(mlir::Value tile, unsigned dim, const Extent &extent);
+  bool demand(mlir::Value tile, unsigned dim, const Extent &extent);
 
   const CpuDescription &cpu;
   int64_t step;

@@ -1,12 +1,11 @@
 //===- Groups.cpp - Loop nests over tiles ---------------------------------===//
 //
-// A group runs over its shape with loops for the leading dimensions and vectors along the last one.
-// Short rows are unrolled, long ones are a loop over a few vectors at a time; a reduction along the
-// row keeps one accumulator per unrolled vector. In every vector position all roots are evaluated
-// before anything is written, which is what makes working in place right.
+// A group iterates over its shape with loops for the leading dimensions and vectors along the last
+// one. Short rows are unrolled; long rows are a loop over a few vectors at a time, and a reduction
+// along the row keeps one accumulator per unrolled vector. At every vector position all roots are
+// evaluated before any is stored, which makes in-place updates correct.
 //
-// If a tile reaches over the end of a view, a second version of the nest with masked accesses is
-// taken.
+// Where a tile crosses the end of a view, a second version of the nest with masked accesses runs.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -16,22 +15,21 @@ using namespace tessera;
 using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
-static constexpr int64_t unrollLoop = 4; // vectors per step of a long row
+static constexpr int64_t unrollLoop = 4; // vectors per iteration of a long row
 
-static bool reducesLast(const Root &root) {
+static bool reducesLastDim(const Root &root) {
   auto reduce = cast<tile::ReduceOp>(root.op);
   int64_t rank = reduce.getInput().getType().getRank();
   return llvm::is_contained(reduce.getDims(), rank - 1);
 }
 
-static bool reducesOnlyLast(const Root &root) {
-  return reducesLast(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1;
+static bool reducesOnlyLastDim(const Root &root) {
+  return reducesLastDim(root) && cast<tile::ReduceOp>(root.op).getDims().size() == 1;
 }
 
 static Value join(Emitter &e, const Root &root, Value sum, Value value) {
   auto reduce = cast<tile::ReduceOp>(root.op);
-  return e.join(reduce.getReduceOp(), sum, value, Plan::elementOf(root.value),
-                reduce.getSkipNan());
+  return e.join(reduce.getReduceOp(), sum, value, Plan::elementOf(root.value), reduce.getSkipNan());
 }
 
 void KernelEmitter::emitGroup(const Item &item) {
@@ -41,9 +39,9 @@ void KernelEmitter::emitGroup(const Item &item) {
       open.insert(root.value);
   for (const Root &root : item.roots)
     if (root.dest && root.dest->parts)
-      e.store(e.integer(0), oddNumbersFlag(*root.dest), scratchScope);
+      e.store(e.integer(0), unsplitFlag(*root.dest), scratchScope);
   SmallVector<Operation *> read = accessesOf(item);
-  versioned(isFull(read), [&] {
+  emitVersioned(isFull(read), [&] {
     inside.clear();
     if (!atEdge)
       inside.insert(read.begin(), read.end());
@@ -53,7 +51,7 @@ void KernelEmitter::emitGroup(const Item &item) {
   open.clear();
 }
 
-/// Sums of columns: the rows run inside, so that the sums stay in registers.
+/// Column reductions: the row loop is innermost, so that the accumulators stay in registers.
 void KernelEmitter::emitColumnReductions(const Item &item) {
   int64_t columns = item.shape[1], lanes = cpu.lanes(4), whole = columns / lanes;
   int64_t most = std::max<int64_t>(1, 8 / int64_t(item.roots.size()));
@@ -101,13 +99,13 @@ void KernelEmitter::emitColumnReductions(const Item &item) {
 void KernelEmitter::emitNest(const Item &item) {
   bool isColumnwise =
       item.shape.size() == 2 && item.shape[1] > 1 && llvm::all_of(item.roots, [](const Root &root) {
-        return root.kind == Root::Reduce && !reducesLast(root);
+        return root.kind == Root::Reduce && !reducesLastDim(root);
       });
   if (isColumnwise)
     return emitColumnReductions(item);
-  // Results of reductions that are collected in memory start as the unit.
+  // Reductions that accumulate in memory start from the identity.
   for (const Root &root : item.roots) {
-    if (root.kind != Root::Reduce || reducesOnlyLast(root))
+    if (root.kind != Root::Reduce || reducesOnlyLastDim(root))
       continue;
     auto reduce = cast<tile::ReduceOp>(root.op);
     Type element = root.dest->element;
@@ -115,7 +113,8 @@ void KernelEmitter::emitNest(const Item &item) {
     Type stored = e.storageType(element);
     auto fill = [&](Ix start, int64_t width) {
       Value unit = e.toStorage(e.unit(reduce.getReduceOp(), element, width), element);
-      e.store(unit, e.address(bufferStart(*root.dest), e.mul(start, Emitter::byteWidth(stored))), scratchScope);
+      e.store(unit, e.address(bufferStart(*root.dest), e.mul(start, Emitter::byteWidth(stored))),
+              scratchScope);
     };
     int64_t whole = count / lanes * lanes;
     e.loop(e.integer(0), e.integer(whole), lanes, [&](Value i) { fill(Ix(i), lanes); });
@@ -123,42 +122,42 @@ void KernelEmitter::emitNest(const Item &item) {
       fill(Ix(i), 0);
   }
 
-  // Rows and columns that nobody wants are not visited.
-  SmallVector<Extent> wanted(item.shape.size());
+  // Rows and columns that are not demanded are skipped.
+  SmallVector<Extent> demanded(item.shape.size());
   for (const Root &root : item.roots)
     for (size_t d = 0; d < item.shape.size(); ++d)
-      wanted[d].join(extents->of(root.value, d));
+      demanded[d].join(extents->of(root.value, d));
 
   SmallVector<Ix, 4> index;
   std::function<void(size_t)> nest = [&](size_t d) {
     if (d + 1 >= item.shape.size())
-      return emitRow(item, index, wanted);
+      return emitRow(item, index, demanded);
     if (item.shape[d] == 1) {
       index.push_back(Ix(0));
       nest(d + 1);
       index.pop_back();
       return;
     }
-    // A bound on K is rounded up to whole steps of the contraction.
-    Value first = e.integer(0), end = limit(wanted[d], item.shape[d], extents->contractionStep());
+    // A bound on K is rounded up to the k-step of the contraction.
+    Value first = e.integer(0), end = limit(demanded[d], item.shape[d], extents->contractionStep());
     if (d == 0)
-      std::tie(first, end) = presentRows(end);
-    e.loop(first, end, 1,
-           [&](Value i) {
-             MemoScope scope(*this);
-             index.push_back(Ix(i));
-             nest(d + 1);
-             index.pop_back();
-           });
+      std::tie(first, end) = currentRows(end);
+    e.loop(first, end, 1, [&](Value i) {
+      MemoScope scope(*this);
+      index.push_back(Ix(i));
+      nest(d + 1);
+      index.pop_back();
+    });
   };
   nest(0);
 }
 
-/// Evaluates what is the same all along a row before its loop: memory that the loop writes may be the same for all that
-/// is known of it.
-void KernelEmitter::evaluateRowConstants(const Item &item, const Position &at) {
+/// Evaluates row-invariant values before the loop over the row: LLVM cannot hoist them, since the
+/// memory that the loop writes may alias.
+void KernelEmitter::evaluateRowInvariants(const Item &item, const Position &at) {
   DenseSet<Value> seen;
-  SmallVector<Value> work = llvm::map_to_vector(item.roots, [](const Root &root) { return root.value; });
+  SmallVector<Value> work =
+      llvm::map_to_vector(item.roots, [](const Root &root) { return root.value; });
   while (!work.empty()) {
     Value tile = work.pop_back_val();
     Operation *op = tile.getDefiningOp();
@@ -171,11 +170,12 @@ void KernelEmitter::evaluateRowConstants(const Item &item, const Position &at) {
   }
 }
 
-/// One row: all vectors along the last dimension, then the reductions of the row.
-void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> wanted) {
+/// Emits one row: all vectors along the last dimension, then the final step of the row's
+/// reductions.
+void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> demanded) {
   SmallVector<const Root *> reductions;
   for (const Root &root : item.roots)
-    if (root.kind == Root::Reduce && (item.shape.empty() || reducesLast(root)))
+    if (root.kind == Root::Reduce && (item.shape.empty() || reducesLastDim(root)))
       reductions.push_back(&root);
   auto elementOf = [](const Root *root) { return Plan::elementOf(root->value); };
   auto opOf = [](const Root *root) { return cast<tile::ReduceOp>(root->op).getReduceOp(); };
@@ -197,31 +197,33 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   at.vectorDim = int(item.shape.size()) - 1;
   at.index.push_back(Ix(0));
   at.lanes = lanes;
-  // One accumulator per unrolled vector and reduction; a missing one starts with the vector itself.
+  // One accumulator per unrolled vector and reduction; a null one starts with the vector itself.
   int64_t width = std::min(whole, unrollLoop);
   SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1),
                                                SmallVector<Value>(reductions.size()));
-  SmallVector<Value> ends; // of reductions, where some end before the row does
+  SmallVector<Value> ends; // per reduction; null where it covers the whole row
   auto step = [&](Ix start, int64_t slot) {
     at.index.back() = start;
     accumulators[slot] = emitChunk(item, at, accumulators[slot], ends);
   };
-  if (!Plan::isWalked(columns, cpu)) {
+  if (!Plan::needsRowLoop(columns, cpu)) {
     for (int64_t i = 0; i < whole; ++i)
       step(Ix(i * lanes), i % unrollLoop);
   } else {
-    evaluateRowConstants(item, at);
+    evaluateRowInvariants(item, at);
     int64_t steps = whole / unrollLoop * unrollLoop;
     SmallVector<Value> inits;
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
       for (const Root *root : reductions)
         inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
-    Value end = e.minI(limit(wanted.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
-    auto run = [&](Value from, Value to, ValueRange sums, bool isBehindEdge) {
+    Value end =
+        e.minI(limit(demanded.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
+    auto run = [&](Value from, Value to, ValueRange sums, bool isPastEdge) {
       return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
         MemoScope scope(*this);
-        // Few steps with many comparisons, which LLVM would spend half of its time to express by each other.
-        if (isBehindEdge)
+        // Few iterations with many comparisons, for which LLVM would spend half of its compile
+        // time.
+        if (isPastEdge)
           i = e.opaque(i);
         SmallVector<Position> positions(unrollLoop, at);
         for (int64_t slot = 0; slot < unrollLoop; ++slot)
@@ -237,10 +239,10 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
         return next;
       });
     };
-    // Whole steps before an edge need no mask.
-    Value start = e.integer(0), edge = columnsInside(item);
+    // Iterations entirely before an edge need no mask.
+    Value start = e.integer(0), edge = countColumnsInside(item);
     if (item.shape.size() == 1)
-      std::tie(start, end) = presentRows(end);
+      std::tie(start, end) = currentRows(end);
     SmallVector<Value> results = inits, bounds;
     for (const Root *root : reductions) {
       bounds.push_back(reductionEnd(*root));
@@ -291,17 +293,17 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
   }
 }
 
-/// Evaluates every root at one vector, then writes. Returns the accumulators of the row's
+/// Evaluates every root at one vector, then stores. Returns the accumulators of the row's
 /// reductions.
 SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at,
                                             ValueRange accumulators, ArrayRef<Value> ends) {
   SmallVector<Value> values;
   for (const Root &root : item.roots)
     values.push_back(evaluate(root.value, at));
-  for (Operation *store : item.upcoming)
+  for (Operation *store : item.storesToPrefetch)
     prefetchLine(store, at);
-  if (!staysInCaches && item.upcoming.empty())
-    for (Operation *load : item.fresh)
+  if (!cachesStores && item.storesToPrefetch.empty())
+    for (Operation *load : item.loadsToPrefetch)
       prefetchNext(cast<tile::LoadOp>(load), at);
   SmallVector<Value> next;
   for (auto [root, value] : llvm::zip(item.roots, values)) {
@@ -310,7 +312,7 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
       emitStore(cast<tile::StoreOp>(root.op), value, at);
     } else if (root.kind == Root::Value) {
       storeBuffer(*root.dest, e.cast(value, element, root.dest->element), at);
-    } else if (at.index.empty() || reducesLast(root)) {
+    } else if (at.index.empty() || reducesLastDim(root)) {
       if (Value end = ends.empty() ? Value() : ends[next.size()]) {
         Value left = e.subI(end, e.materialize(at.index.back()));
         Value unit = e.unit(cast<tile::ReduceOp>(root.op).getReduceOp(), element, at.lanes);
@@ -319,7 +321,7 @@ SmallVector<Value> KernelEmitter::emitChunk(const Item &item, const Position &at
       Value sum = accumulators[next.size()];
       next.push_back(sum ? join(e, root, sum, value) : value);
     } else {
-      // The row stays: its vectors are collected in the result's memory.
+      // The row dimension is kept: its vectors accumulate in the result's buffer.
       auto reduce = cast<tile::ReduceOp>(root.op);
       Position to;
       to.lanes = at.lanes;
@@ -340,13 +342,13 @@ void KernelEmitter::storeReduced(const Root &root, Value value, ArrayRef<Ix> row
   for (auto [d, index] : llvm::enumerate(rowIndex))
     if (!llvm::is_contained(reduce.getDims(), int64_t(d)))
       to.index.push_back(index);
-  if (!reducesOnlyLast(root))
+  if (!reducesOnlyLastDim(root))
     value = join(e, root, loadBuffer(*root.dest, to), value);
   storeBuffer(*root.dest, value, to);
 }
 
-/// Brings the line near that a store will write at `at`; a vector that does not begin one leaves it
-/// to the vector before.
+/// Prefetches the cache line that a store writes at `at`. A vector that does not start a line
+/// relies on the vector before it.
 void KernelEmitter::prefetchLine(Operation *store, const Position &at) {
   constexpr int64_t line = 64;
   Type element = Plan::elementOf(cast<tile::StoreOp>(store).getValue());
@@ -357,8 +359,8 @@ void KernelEmitter::prefetchLine(Operation *store, const Position &at) {
   LLVM::Prefetch::create(e.b, address, /*rw=*/1, /*hint=*/3, /*cache=*/1);
 }
 
-/// Brings the line near that the next tile has at `at`: the one behind in the row, or the same of the next rows. Loads
-/// that the machine foresees by itself end at a page.
+/// Prefetches the line that the next tile reads at `at`: further along the row, or in the next
+/// rows. Hardware prefetchers stop at a page boundary.
 void KernelEmitter::prefetchNext(tile::LoadOp load, const Position &at) {
   constexpr int64_t line = 64;
   const Access &access = accesses.find(load)->second;
@@ -373,10 +375,12 @@ void KernelEmitter::prefetchNext(tile::LoadOp load, const Position &at) {
     if (loop ? coordinate != loop.getInductionVar() : !program || program.getDim() != 0)
       continue;
     const auto *tiled = llvm::find(load.getDims(), int64_t(d));
-    int64_t steps = tiled == load.getDims().end() ? 1 : type.getShape()[tiled - load.getDims().begin()];
+    int64_t steps =
+        tiled == load.getDims().end() ? 1 : type.getShape()[tiled - load.getDims().begin()];
     int64_t stride = load.getView().getType().getStrides()[d];
-    Ix distance = ShapedType::isDynamic(stride) ? e.mul(Ix(views[load.getView()].strides[d]), steps * bytes)
-                                                : Ix(stride * steps * bytes);
+    Ix distance = ShapedType::isDynamic(stride)
+                      ? e.mul(Ix(views[load.getView()].strides[d]), steps * bytes)
+                      : Ix(stride * steps * bytes);
     Value address = e.address(accessAddress(access, at, element), distance);
     LLVM::Prefetch::create(e.b, address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
     return;
@@ -401,9 +405,10 @@ void KernelEmitter::emitStore(tile::StoreOp op, Value value, const Position &at)
   Ix stride = access.strides[at.vectorDim];
   if (stride.isConstant() && stride.constant == Emitter::byteWidth(element)) {
     Value address = accessAddress(access, at, element), count = validLanes(access, at);
-    if (!count && access.pastCaches && at.lanes == cpu.lanes(4) && at.index[at.vectorDim].constant % at.lanes == 0)
+    if (!count && access.bypassesCaches && at.lanes == cpu.lanes(4) &&
+        at.index[at.vectorDim].constant % at.lanes == 0)
       return e.branch(
-          access.pastCaches, [&] { e.storePastCaches(stored, address, access.scope); },
+          access.bypassesCaches, [&] { e.storePastCaches(stored, address, access.scope); },
           [&] { e.store(stored, address, access.scope); });
     if (!count)
       return e.store(stored, address, access.scope);

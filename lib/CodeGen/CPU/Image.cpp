@@ -1,8 +1,8 @@
 //===- Image.cpp - A flat, position-independent image from an object ------===//
 //
-// All sections that take memory are laid out one after the other; since every relocation of our
-// code is relative to the place it stands at, it can be applied now, once. What would need a loader
-// (an absolute address, an undefined symbol) is an error of the code generator.
+// All allocated sections are laid out consecutively. Every relocation of the generated code is
+// relative to its own address, so it is applied once, here. Anything that would need a loader (an
+// absolute address, an undefined symbol) is a bug in the code generator.
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
@@ -21,7 +21,8 @@ using llvm::support::endian::write64le;
 
 namespace {
 
-/// Applies one relocation; false if its kind is not one of a position-independent image.
+/// Applies one relocation; returns false if its kind does not occur in a position-independent
+/// image.
 bool apply(llvm::Triple::ArchType arch, uint32_t kind, uint8_t *at, uint64_t place,
            int64_t target) {
   int64_t relative = target - int64_t(place);
@@ -88,7 +89,7 @@ FailureOr<Image> cpu::linkImage(target::ModuleOp module, ArrayRef<char> bytes) {
   llvm::Triple::ArchType arch = llvm::Triple(module.getTriple()).getArch();
 
   Image image;
-  image.target = CpuTarget::of(module).runtimeTarget();
+  image.target = targetOf(module).runtimeTarget();
   DenseMap<uint64_t, uint64_t> offsets; // section index → offset in the image
   for (bool code : {true, false})
     for (const llvm::object::ELFSectionRef section : object.sections()) {

@@ -1,11 +1,12 @@
-//===- Interleave.cpp - Rows of a left-hand side, side by side ------------===//
+//===- Interleave.cpp - Interleaved rows of the left-hand side ------------===//
 //
-// Where one instruction multiplies a vector by one lane of another (AArch64), the left-hand side of a contraction is
-// best read as vectors that hold one step of K of several rows: a block of eight rows by three vectors of columns then
-// takes five loads for 24 multiplications, and all of them go straight through memory. Rows that lie behind each other
-// in memory come to lie so by transpositions of small blocks on their way into scratch memory.
+// Where one instruction multiplies a vector by one lane of another (AArch64), the left-hand side of
+// a contraction is best read as vectors that hold one element of K of several rows. A block of
+// eight rows by three vectors of columns then takes five loads for 24 multiplications, all from
+// consecutive addresses. Row-major operands are transposed in small blocks on their way into
+// scratch memory.
 //
-// Layout: the rows of a block are a group; groups follow each other, each with all of K.
+// Layout: the rows of a block form a group; groups are adjacent, each with the whole K dimension.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
-/// Where an element of a row lies.
+/// Returns the address of an element of a row.
 Value KernelEmitter::interleavedRow(const Buffer &buffer, Ix row, Ix depth) {
   int64_t side = buffer.interleaved, bytes = Emitter::byteWidth(buffer.element);
   row = rowIn(buffer, row);
@@ -30,7 +31,7 @@ Value KernelEmitter::interleavedRow(const Buffer &buffer, Ix row, Ix depth) {
 
 void KernelEmitter::emitInterleave(const Item &item) {
   const Root &root = item.roots.front();
-  versioned(isFull(accessesOf(item)), [&] { interleaveRows(root.value, *root.dest); });
+  emitVersioned(isFull(accessesOf(item)), [&] { interleaveRows(root.value, *root.dest); });
 }
 
 void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
@@ -46,7 +47,7 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
     at.lanes = width;
     return e.widen(e.cast(evaluate(tile, at), element, to.element), zeros);
   };
-  // `width` steps of the rows of a group, of which there are `height`.
+  // Interleaves `width` elements along K of the `height` rows of a group.
   auto block = [&](Ix first, int64_t height, Ix step, int64_t width) {
     Ix start = e.add(e.mul(rowIn(to, first), depth * bytes), e.mul(step, side * bytes));
     for (int64_t inGroup = 0; inGroup < height; inGroup += lanes) {
@@ -54,11 +55,13 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
       int64_t left = std::min(lanes, height - inGroup);
       SmallVector<Value> vectors(lanes, zeros);
       for (int64_t i = 0; i < (isAcross ? width : left); ++i)
-        vectors[i] = isAcross ? vectorAt(row, e.add(step, i), 0, left) : vectorAt(e.add(row, i), step, 1, width);
+        vectors[i] = isAcross ? vectorAt(row, e.add(step, i), 0, left)
+                              : vectorAt(e.add(row, i), step, 1, width);
       if (!isAcross)
         vectors = transposeLanes(vectors);
       for (int64_t i = 0; i < width; ++i)
-        e.store(vectors[i], e.address(bufferStart(to), e.add(start, (i * side + inGroup) * bytes)), scratchScope);
+        e.store(vectors[i], e.address(bufferStart(to), e.add(start, (i * side + inGroup) * bytes)),
+                scratchScope);
     }
   };
   auto group = [&](Ix row, int64_t height) {
@@ -75,7 +78,8 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
     }
   };
   int64_t whole = rows / side * side;
-  auto [start, end] = presentRows(e.minI(limit(extents->of(tile, 0), rows, side), e.integer(whole)));
+  auto [start, end] =
+      currentRows(e.minI(limit(extents->of(tile, 0), rows, side), e.integer(whole)));
   if (whole)
     e.loop(start, end, side, [&](Value row) { group(Ix(row), side); });
   if (rows > whole)

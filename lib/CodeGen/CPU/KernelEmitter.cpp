@@ -10,7 +10,8 @@ using LLVM::ICmpPredicate;
 
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, OpBuilder &builder)
     : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu),
-      e(builder, kernel.getLoc(), cpu), staysInCaches(getHint(kernel.getHintsAttr(), "cached") != 0) {}
+      e(builder, kernel.getLoc(), cpu),
+      cachesStores(getHint(kernel.getHintsAttr(), "cache_stores") != 0) {}
 
 LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
   failed = true;
@@ -18,13 +19,13 @@ LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
 }
 
 FailureOr<target::KernelOp> KernelEmitter::run() {
-  WalkResult products = kernel.walk([](tile::MmaOp product) {
+  WalkResult walk = kernel.walk([](tile::MmaOp product) {
     if (product.getParts() == 1)
       return WalkResult::advance();
-    product.emitOpError("expected sums in one part for a CPU, got ") << product.getParts();
+    product.emitOpError("expected one partial accumulator for a CPU, got ") << product.getParts();
     return WalkResult::interrupt();
   });
-  if (products.wasInterrupted() || mlir::failed(plan.build()))
+  if (walk.wasInterrupted() || mlir::failed(plan.build()))
     return failure();
   extents = std::make_unique<Extents>(kernel, cpu);
   auto config = target::RangeConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
@@ -37,18 +38,18 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
   e.b.setInsertionPointToEnd(entry);
   unpackArguments();
   memo.emplace_back();
-  if (plan.tileConfiguration())
-    configureTileUnit();
+  if (plan.amxConfiguration())
+    configureAmx();
 
   {
-    // A kernel is called for one program at least.
+    // A kernel is called for at least one grid task.
     MemoScope scope(*this);
-    emitItems(&kernel.getBody().front(), /*common=*/true);
+    emitItems(&kernel.getBody().front(), /*taskInvariant=*/true);
   }
   int64_t rank = kernel.getGridRank();
   e.loop(entry->getArgument(1), entry->getArgument(2), 1, [&](Value linear) {
     programIds.clear();
-    program = linear;
+    taskIndex = linear;
     Value rest = linear;
     for (int64_t d = 0; d < rank; ++d) {
       if (d + 1 == rank) {
@@ -62,9 +63,9 @@ FailureOr<target::KernelOp> KernelEmitter::run() {
     emitBlock(&kernel.getBody().front());
   });
   e.b.setLoc(loc);
-  if (plan.tileConfiguration())
-    releaseTileUnit();
-  if (!staysInCaches) // who sees that the kernel has ended sees its results
+  if (plan.amxConfiguration())
+    releaseAmx();
+  if (!cachesStores) // non-temporal stores are visible once the kernel has returned
     LLVM::FenceOp::create(e.b, LLVM::AtomicOrdering::seq_cst);
   target::ReturnOp::create(e.b);
   e.closeScopes();
@@ -111,32 +112,32 @@ void KernelEmitter::unpackArguments() {
 
 void KernelEmitter::emitBlock(Block *block) {
   MemoScope scope(*this);
-  emitItems(block, /*common=*/false);
+  emitItems(block, /*taskInvariant=*/false);
 }
 
-void KernelEmitter::emitItems(Block *block, bool common) {
+void KernelEmitter::emitItems(Block *block, bool taskInvariant) {
   ArrayRef<Item> items = plan.items(block);
   while (!items.empty() && !failed) {
     const Item &item = items.front();
     size_t count = item.band ? plan.band(item.band).items : 1;
-    if (item.band && !common)
+    if (item.band && !taskInvariant)
       emitBand(items.take_front(count));
-    else if (!item.band && item.isCommon == common)
+    else if (!item.band && item.isTaskInvariant == taskInvariant)
       emitItem(item);
     items = items.drop_front(count);
   }
 }
 
 void KernelEmitter::emitBand(ArrayRef<Item> items) {
-  Extent wanted;
+  Extent demanded;
   for (const Item &item : items) {
     if (item.kind == Item::Mma)
-      wanted.join(extents->of(item.op->getResult(0), 0));
+      demanded.join(extents->of(item.op->getResult(0), 0));
     for (const Root &root : item.roots)
-      wanted.join(extents->of(root.value, 0));
+      demanded.join(extents->of(root.value, 0));
   }
   const Band &band = plan.band(items[0].band);
-  e.loop(e.integer(0), limit(wanted, band.allRows, 1), band.rows, [&](Value row) {
+  e.loop(e.integer(0), limit(demanded, band.allRows, 1), band.rows, [&](Value row) {
     MemoScope scope(*this);
     bandStart = row;
     bandEnd = e.addI(row, e.integer(band.rows));
@@ -152,7 +153,7 @@ Ix KernelEmitter::rowIn(const Buffer &buffer, Ix row) {
   return Ix(e.subI(row.value ? row.value : e.integer(0), bandStart), row.constant);
 }
 
-std::pair<Value, Value> KernelEmitter::presentRows(Value end) {
+std::pair<Value, Value> KernelEmitter::currentRows(Value end) {
   return bandStart ? std::pair(bandStart, e.minI(end, bandEnd)) : std::pair(e.integer(0), end);
 }
 
@@ -169,7 +170,7 @@ void KernelEmitter::emitItem(const Item &item) {
   case Item::Transpose:
     return emitTranspose(item);
   case Item::Pack:
-    return packAhead(cast<tile::MmaOp>(item.op));
+    return packAllPanels(cast<tile::MmaOp>(item.op));
   case Item::Mma:
     return emitMma(cast<tile::MmaOp>(item.op));
   case Item::Scatter:
@@ -183,7 +184,7 @@ void KernelEmitter::emitItem(const Item &item) {
   }
 }
 
-/// Index arithmetic: the same operation on 64-bit integers.
+/// Index arithmetic is the same operation on 64-bit integers.
 LogicalResult KernelEmitter::emitScalar(Operation *op) {
   auto integerBinary = [&](auto tag) -> LogicalResult {
     using Op = decltype(tag);
@@ -198,7 +199,7 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
   };
   for (Value value : op->getOperands())
     if (!scalars.contains(value) && !isa<RankedTensorType, tile::ViewType>(value.getType()))
-      return fail(op, "expected a scalar that is computed before");
+      return fail(op, "expected an operand that is defined before");
   if (auto id = dyn_cast<tile::ProgramIdOp>(op))
     return bind(programIds[id.getDim()]);
   if (auto check = dyn_cast<tile::CheckOp>(op)) {
@@ -272,7 +273,7 @@ LogicalResult KernelEmitter::emitScalar(Operation *op) {
   return fail(op, "is not supported by the CPU code generator");
 }
 
-/// Writes tessera_rt_failure, unless it has that of an earlier program.
+/// Writes tessera_rt_failure, unless an earlier grid task has failed.
 void KernelEmitter::emitCheck(tile::CheckOp op) {
   constexpr int64_t failureInEnvironment = 24;
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
@@ -282,11 +283,11 @@ void KernelEmitter::emitCheck(tile::CheckOp op) {
       [&] {
         Value env = result.getBody().front().getArgument(3);
         Value failure = e.load(e.ptr, e.address(env, failureInEnvironment), {});
-        Value isEarlier = e.cmp(ICmpPredicate::slt, program, e.load(e.i64, failure, {}));
+        Value isEarlier = e.cmp(ICmpPredicate::slt, taskIndex, e.load(e.i64, failure, {}));
         e.branch(
             isEarlier,
             [&] {
-              e.store(program, failure, {});
+              e.store(taskIndex, failure, {});
               e.store(e.integer(number), e.address(failure, 8), {});
               e.store(scalars.lookup(op.getValue()), e.address(failure, 16), {});
             },
@@ -354,7 +355,7 @@ void KernelEmitter::emitIf(scf::IfOp op) {
 }
 
 namespace {
-/// What loads, gathers, stores and scatters have in common.
+/// The taskInvariant interface of loads, gathers, stores and scatters.
 struct AccessOp {
   Value tile, view;
   OperandRange coords;
@@ -379,8 +380,8 @@ struct AccessOp {
 };
 } // namespace
 
-/// Whether the rows of a store begin at cache lines, as stores past the caches want it.
-Value KernelEmitter::goesPastCaches(const Access &access) {
+/// Whether the rows of a store start at cache lines, as non-temporal stores require.
+Value KernelEmitter::canBypassCaches(const Access &access) {
   constexpr int64_t line = 64;
   Value bits = LLVM::PtrToIntOp::create(e.b, e.i64, access.base);
   for (Ix stride : ArrayRef(access.strides).drop_back())
@@ -409,7 +410,7 @@ void KernelEmitter::emitAccess(Operation *op) {
   access.base = e.address(view.base, offset);
   for (auto [t, d] : llvm::enumerate(it.dims)) {
     access.strides.push_back(d < 0 ? Ix(0) : strideOf(d));
-    if (!it.isChecked || !Plan::mayCross(viewType, it.dims, shape, t)) {
+    if (!it.isChecked || !Plan::mayCrossEnd(viewType, it.dims, shape, t)) {
       access.valid.push_back(Value());
       continue;
     }
@@ -420,33 +421,33 @@ void KernelEmitter::emitAccess(Operation *op) {
   }
   if (isa<tile::GatherOp, tile::ScatterOp>(op))
     for (unsigned d = it.coords.size(); d < viewType.getRank(); ++d)
-      access.places.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
-  if (isa<tile::StoreOp>(op) && !shape.empty() && !staysInCaches && !plan.isAnnounced(op))
-    access.pastCaches = goesPastCaches(access);
+      access.gatherIndices.push_back({strideOf(d), e.subI(view.sizes[d], e.integer(1))});
+  if (isa<tile::StoreOp>(op) && !shape.empty() && !cachesStores && !plan.isPrefetched(op))
+    access.bypassesCaches = canBypassCaches(access);
   accesses[op] = access;
 }
 
 Value KernelEmitter::validElements(const Extent::Bound &bound) {
-  // An access may stand in a loop that has ended: what was computed there is out of reach.
-  auto inReach = [&](Value value) {
+  // An access may be in a loop that has ended; its values do not dominate this point.
+  auto dominates = [&](Value value) {
     return value && value.getParentRegion()->isAncestor(e.b.getInsertionBlock()->getParent());
   };
   if (EdgeMask mask; isa<tile::MapOp>(bound.access)) {
     (void)mask.match(bound.access->getResult(0), bound.dim);
     Value limit = scalars.lookup(mask.limit.getScalar());
     Value start = scalars.lookup(mask.index.getStart());
-    if (!inReach(limit) || !inReach(start))
+    if (!dominates(limit) || !dominates(start))
       return Value();
     Value size = e.integer(mask.index.getType().getShape()[0]);
     return e.maxI(e.minI(e.subI(limit, start), size), e.integer(0));
   }
   if (auto known = accesses.find(bound.access); known != accesses.end())
-    if (Value valid = known->second.valid[bound.dim]; inReach(valid))
+    if (Value valid = known->second.valid[bound.dim]; dominates(valid))
       return valid;
   AccessOp it = AccessOp::of(bound.access);
   int64_t dim = it.dims[bound.dim], size = Plan::shapeOf(it.tile)[bound.dim];
   Value coord = scalars.lookup(it.coords[dim]);
-  if (!inReach(coord))
+  if (!dominates(coord))
     return Value();
   Value left = e.subI(views[it.view].sizes[dim], e.mulI(coord, e.integer(size)));
   return e.maxI(e.minI(left, e.integer(size)), e.integer(0));

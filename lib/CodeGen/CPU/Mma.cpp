@@ -1,14 +1,14 @@
 //===- Mma.cpp - Contractions ---------------------------------------------===//
 //
 // The blocked form is an outer product in registers: `rows` × `vectors` accumulators stay in
-// registers over the whole K loop; the left-hand side is broadcast from rows of constant stride, or
-// comes in vectors of several rows whose lanes are multiplied one by one (Interleave.cpp), the
-// right-hand side comes in vectors from packed panels. One panel (K × panel) stays in the first
-// cache while all rows pass over it, and bring the next one from memory. Accumulators are evaluated, not just loaded, so that a
-// rescaling of the carried sum costs no pass of its own.
+// registers over the whole K loop. The left-hand side is broadcast from rows of constant stride, or
+// loaded as vectors of several rows that are multiplied lane by lane (Interleave.cpp). The
+// right-hand side is loaded as vectors from packed panels. One panel (K × panel) stays in the L1
+// cache while all rows use it and prefetch the next one. Accumulators are evaluated, not just
+// loaded, so that rescaling a loop-carried accumulator needs no separate pass.
 //
-// With at most four rows the right-hand side is read only once, so it is not packed: vectors along
-// N where N is contiguous in memory, dot products along K where K is.
+// With at most four rows the right-hand side is read only once, so it is not packed. It is read as
+// vectors along N if N is contiguous in memory, or as dot products along K if K is.
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
@@ -18,11 +18,12 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
-static constexpr int64_t unroll = 4; // of loops over K
-static constexpr int64_t line = 64;  // bytes that a cache holds together
-static constexpr int64_t rowsAhead = 16; // of those that are packed, a row that memory is asked for
-static constexpr int64_t leastDepth = 128; // of K, from which on fewer jumps back make up for their code
-static constexpr int64_t mostShortColumns = 256;
+static constexpr int64_t unroll = 4;            // unroll factor of K loops
+static constexpr int64_t line = 64;             // bytes of a cache line
+static constexpr int64_t prefetchDistance = 16; // rows ahead that packing prefetches
+static constexpr int64_t minUnrolledDepth =
+    128; // K from which on a larger unroll factor is worth its code size
+static constexpr int64_t maxShortColumns = 256;
 
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
@@ -33,11 +34,11 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
   };
   plan.visitReads(op.getAcc(), true, {}, note);
   bool isBlocked = plan.rhsOf(op) != nullptr;
-  if (plan.multipliesPairs(op))
-    packPairs(op);
+  if (plan.usesBfmmla(op))
+    packForBfmmla(op);
   if (!isBlocked)
     plan.visitReads(op.getRhs(), true, {}, note);
-  versioned(isFull(loads.getArrayRef()), [&] {
+  emitVersioned(isFull(loads.getArrayRef()), [&] {
     if (isBlocked)
       emitBlockedMma(op);
     else if (Plan::isTransposedLoad(op.getRhs()) && !plan.bufferOf(op.getRhs()))
@@ -52,16 +53,17 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
   int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = Plan::shapeOf(op.getRhs())[1];
   int64_t bytes = Emitter::byteWidth(rhs.element);
   int64_t lanes = cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())));
-  // Of few rows that may end anywhere, a last block would be mostly rows that nobody wants: halves of it come last.
-  bool halves = !bandStart && !extents->of(op, 0).all && m <= mostShortRows && !plan.splitRhsOf(op);
-  int64_t rows = rhs.paired ? std::min(m, pairRows) : plan.microTile(op, halves).rows;
+  // With a small dynamic number of rows, a last full block would compute mostly unused rows; half
+  // blocks come last instead.
+  bool halves = !bandStart && !extents->of(op, 0).all && m <= maxShortRows && !plan.splitRhsOf(op);
+  int64_t rows = rhs.paired ? std::min(m, bfmmlaRows) : plan.microTile(op, halves).rows;
   int64_t wholeRows = m / rows * rows;
   halves &= rows % (rhs.paired ? 4 : 2) == 0;
   int64_t covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
   Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
   Value depth = contractionLimit(op);
-  // What is left over is skipped when it is not wanted.
-  auto rest = [&](Value wanted, int64_t size, int64_t covered, function_ref<void()> body) {
+  // A remainder is skipped if it is not demanded.
+  auto rest = [&](Value demanded, int64_t size, int64_t covered, function_ref<void()> body) {
     if (size == covered)
       return;
     auto scoped = [&] {
@@ -70,60 +72,62 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     };
     if (!covered)
       return scoped();
-    e.branch(e.cmp(LLVM::ICmpPredicate::sgt, wanted, e.integer(covered)), scoped, nullptr);
+    e.branch(e.cmp(LLVM::ICmpPredicate::sgt, demanded, e.integer(covered)), scoped, nullptr);
   };
-  // `size` columns from `first` on, piece by piece; the last one may be narrower, and so the one before it: two of about
-  // the same width keep more sums in registers than a whole one and a short one.
+  // Splits `size` columns at `first` into pieces. The last two pieces have about the same width,
+  // which keeps more accumulators in registers than one full and one narrow piece.
   bool isPlain = !rhs.paired && !plan.splitRhsOf(op);
   using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
   auto ends = [&](int64_t size, int64_t piece) {
     int64_t whole = size / piece * piece, left = size - whole;
     if (!left || !whole || left + lanes >= piece || !isPlain)
       return std::pair(whole, whole);
-    return std::pair(whole - piece, int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes)));
+    return std::pair(whole - piece,
+                     int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes)));
   };
   bool packs = plan.packsPanels(op);
-  auto inEnds = [&](Value wanted, int64_t whole, int64_t middle, int64_t size, ColumnsFn body) {
+  auto forEachEndPiece = [&](Value demanded, int64_t whole, int64_t middle, int64_t size,
+                             ColumnsFn body) {
     int64_t width = middle - whole;
     if (packs && width && width == size - middle && width % lanes == 0)
-      return e.loop(e.integer(whole), e.minI(wanted, e.integer(size)), width, [&](Value at) {
+      return e.loop(e.integer(whole), e.minI(demanded, e.integer(size)), width, [&](Value at) {
         MemoScope scope(*this);
         body(Ix(at), width);
       });
     if (middle > whole)
-      rest(wanted, size, whole, [&] { body(Ix(whole), middle - whole); });
-    rest(wanted, size, middle, [&] { body(Ix(middle), size - middle); });
+      rest(demanded, size, whole, [&] { body(Ix(whole), middle - whole); });
+    rest(demanded, size, middle, [&] { body(Ix(middle), size - middle); });
   };
-  auto inPieces = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
-    Value wanted = e.subI(columnEnd, e.materialize(first));
+  auto forEachPiece = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
+    Value demanded = e.subI(columnEnd, e.materialize(first));
     auto [whole, middle] = ends(size, piece);
     if (whole)
-      e.loop(e.integer(0), e.minI(wanted, e.integer(whole)), piece, [&](Value at) {
+      e.loop(e.integer(0), e.minI(demanded, e.integer(whole)), piece, [&](Value at) {
         MemoScope scope(*this);
         body(Ix(at), piece);
       });
-    inEnds(wanted, whole, middle, size, body);
+    forEachEndPiece(demanded, whole, middle, size, body);
   };
   auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
   if (plan.splitsStrips(op))
-    return inPieces(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
+    return forEachPiece(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
       packPanel(op, start, width, depth);
-      inPieces(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
-        emitTileUnitRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth, {});
+      forEachPiece(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
+        emitAmxRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth, {});
       });
     });
-  auto [rowStart, rowStop] = presentRows(rowEnd);
-  // A panel that is packed as column `packed` of what is.
+  auto [rowStart, rowStop] = currentRows(rowEnd);
+  // A panel that is packed as column `packed` of the packed buffer.
   auto passPacked = [&](Ix column, Ix packed, int64_t width) {
     int64_t vectors = vectorsOf(width);
     if (plan.splitRhsOf(op)) {
       splitPanel(op, e.mul(packed, k * bytes), vectors, depth);
-      Upcoming next = upcoming(op, e.add(column, rhs.panel), columnEnd);
-      return emitTileUnitRows(op, column, Ix(0), vectors, rowEnd, depth, next);
+      NextPanel next = findNextPanel(op, e.add(column, rhs.panel), columnEnd);
+      return emitAmxRows(op, column, Ix(0), vectors, rowEnd, depth, next);
     }
-    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row, const Ahead &ahead = {}) {
+    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row, const PanelPrefetch &ahead = {}) {
       if (rhs.paired)
-        emitPairKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
+        emitBfmmlaKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
       else
         emitMicroKernel(op, {rows, vectors}, row, column, packed, depth, ahead);
     };
@@ -131,16 +135,17 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
       Value end = e.minI(rowStop, e.integer(wholeRows));
       if (halves)
         end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
-      // In a band panels follow each other, as they lie in memory; there is one block of rows at a time.
+      // In a band, panels are used in memory order with one block of rows at a time.
       if (bandStart) {
-        prefetchSums(op, {rows, vectors}, Ix(rowStart), e.add(column, vectors * lanes));
+        prefetchAccumulators(op, {rows, vectors}, Ix(rowStart), e.add(column, vectors * lanes));
         return emitRows(rows, vectors, Ix(rowStart));
       }
       if (wholeRows)
         e.loop(rowStart, end, rows, [&](Value row) {
           MemoScope scope(*this);
-          prefetchSums(op, {rows, vectors}, Ix(row, rows), column);
-          emitRows(rows, vectors, Ix(row), nextPanel(op, e.add(column, rhs.panel), row, rows, rowEnd));
+          prefetchAccumulators(op, {rows, vectors}, Ix(row, rows), column);
+          emitRows(rows, vectors, Ix(row),
+                   planPanelPrefetch(op, e.add(column, rhs.panel), row, rows, rowEnd));
         });
       if (halves)
         e.loop(end, e.minI(rowStop, e.integer(covered)), rows / 2, [&](Value row) {
@@ -149,8 +154,8 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         });
       rest(rowEnd, m, covered, [&] { emitRows(m - covered, vectors, Ix(covered)); });
     };
-    // Of few columns that may end anywhere, a last panel may be half of one.
-    if (vectors < 3 || n > mostShortColumns || extents->of(op, 1).all)
+    // With a small dynamic number of columns, the last panel may be half a panel.
+    if (vectors < 3 || n > maxShortColumns || extents->of(op, 1).all)
       return passRows(vectors);
     auto scoped = [&](int64_t vectors) {
       MemoScope scope(*this);
@@ -158,15 +163,15 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
     };
     Value left = e.subI(columnEnd, e.materialize(column));
     e.branch(
-        e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)), [&] { scoped(vectors / 2); },
-        [&] { scoped(vectors); });
+        e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)),
+        [&] { scoped(vectors / 2); }, [&] { scoped(vectors); });
   };
   auto passPanel = [&](Ix column, int64_t width) {
     if (packs)
       packPanel(op, column, width, depth);
     passPacked(column, packs ? Ix(0) : column, width);
   };
-  // Several panels are packed at once where that takes whole lines of memory.
+  // Several panels are packed at once if that reads whole cache lines.
   int64_t strip = rhs.shape[1];
   auto passStrips = [&] {
     auto [whole, middle] = ends(n, rhs.panel);
@@ -180,22 +185,24 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
         pack(left ? left : strip);
       else
         e.branch(
-            e.cmp(LLVM::ICmpPredicate::slt, start, e.integer(inStrips)), [&] { pack(strip); }, [&] { pack(left); });
+            e.cmp(LLVM::ICmpPredicate::slt, start, e.integer(inStrips)), [&] { pack(strip); },
+            [&] { pack(left); });
       Value end = e.minI(columnEnd, e.minI(e.addI(start, e.integer(strip)), e.integer(whole)));
       e.loop(start, end, rhs.panel, [&](Value column) {
         MemoScope scope(*this);
         passPacked(Ix(column), Ix(e.subI(column, start)), rhs.panel);
       });
     });
-    inEnds(columnEnd, whole, middle, n, passPanel);
+    forEachEndPiece(columnEnd, whole, middle, n, passPanel);
   };
   auto passPanels = [&] {
     if (packs && strip > rhs.panel)
       return passStrips();
-    inPieces(Ix(0), n, rhs.panel, passPanel);
+    forEachPiece(Ix(0), n, rhs.panel, passPanel);
   };
-  // Pairs are multiplied faster than the second cache gives them: all panels pass over rows that stay in the first. Those
-  // of a band do so as well: panels that are read once, in their order, are fetched ahead.
+  // BFMMLA consumes panels faster than the L2 cache delivers them: all panels are multiplied with
+  // rows that stay in the L1 cache. A band does the same: panels that are read once, in order, are
+  // prefetched by the hardware.
   int64_t near = rhs.paired && !halves ? cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
   if (bandStart)
     near = rows;
@@ -210,11 +217,13 @@ void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
 }
 
 /// Packs all panels of the right-hand side.
-void KernelEmitter::packAhead(tile::MmaOp op) {
+void KernelEmitter::packAllPanels(tile::MmaOp op) {
   const Buffer &rhs = *plan.rhsOf(op);
   int64_t n = rhs.shape[1], panelBytes = rhs.shape[0] * Emitter::byteWidth(rhs.element);
-  int64_t step = Plan::isTransposedLoad(op.getRhs()) ? rhs.panel : std::min(stripPanels * rhs.panel, n);
-  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1), start = bufferStart(rhs);
+  int64_t step =
+      Plan::isTransposedLoad(op.getRhs()) ? rhs.panel : std::min(stripPanels * rhs.panel, n);
+  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1),
+        start = bufferStart(rhs);
   auto pack = [&](Ix column, int64_t width) {
     MemoScope scope(*this);
     starts[&rhs] = e.address(start, e.mul(column, panelBytes));
@@ -222,28 +231,30 @@ void KernelEmitter::packAhead(tile::MmaOp op) {
     starts[&rhs] = start;
   };
   int64_t whole = n / step * step;
-  e.loop(e.integer(0), e.minI(end, e.integer(whole)), step, [&](Value column) { pack(Ix(column), step); });
+  e.loop(e.integer(0), e.minI(end, e.integer(whole)), step,
+         [&](Value column) { pack(Ix(column), step); });
   if (n > whole)
     e.branch(
-        e.cmp(LLVM::ICmpPredicate::sgt, end, e.integer(whole)), [&] { pack(Ix(whole), n - whole); }, nullptr);
+        e.cmp(LLVM::ICmpPredicate::sgt, end, e.integer(whole)), [&] { pack(Ix(whole), n - whole); },
+        nullptr);
 }
 
-/// Copies columns [column, column + width) of the right-hand side into the one panel, or splits a
+/// Packs columns [column, column + width) of the right-hand side into the single panel, or splits a
 /// strip of them.
 void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
-  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
+  tile::LoadOp load = Plan::definingLoad(op.getRhs());
   Type from = Plan::elementOf(op.getRhs());
   int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
   bool isTransposed = Plan::isTransposedLoad(op.getRhs()), wasAtEdge = atEdge;
-  // Most panels lie inside the view even where the tile does not.
+  // Most panels are inside the view even where the tile is not.
   const Access &access = accesses.find(load)->second;
   auto covers = [&](unsigned dim, Value end) {
     return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
   };
   Value rowsInside = covers(0, k % extents->contractionStep() ? e.integer(k) : depth);
   Value inside = e.andI(rowsInside, covers(1, e.materialize(e.add(column, width))));
-  versioned(inside, [&] {
+  emitVersioned(inside, [&] {
     if (isTransposed)
       return emitTransposeNest(load, panel, column, width);
     if (plan.splitsStrips(op))
@@ -262,9 +273,10 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
       Position at;
       at.index = {row, column};
       Value address = accessAddress(access, at, from);
-      prefetchRun(address, width * Emitter::byteWidth(Plan::elementOf(load.getResult())), /*hint=*/3);
+      prefetchRun(address, width * Emitter::byteWidth(Plan::elementOf(load.getResult())),
+                  /*hint=*/3);
     };
-    // Masks take many instructions: of several panels, one row at a time.
+    // Masks take many instructions: with several panels, one row at a time.
     if (bool isStrip = width > panel.panel; k % unroll == 0 && isStrip && atEdge)
       e.loop(e.integer(0), depth, 1, [&](Value row) {
         MemoScope scope(*this);
@@ -276,7 +288,7 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
         for (int64_t i = 0; i < unroll; ++i) {
           copyRow(Ix(row, i));
           if (isStrip)
-            lookAhead(Ix(row, i + rowsAhead));
+            lookAhead(Ix(row, i + prefetchDistance));
         }
       });
     else
@@ -288,19 +300,23 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   atEdge = wasAtEdge;
 }
 
-/// The share of the next panel that the block of `rows` rows from `row` on brings near while it multiplies: so many rows
-/// of it in each turn of its loop, or columns where those lie behind each other, that memory and arithmetic take their
-/// time together. Where several panels are packed at once, packing looks ahead by itself.
-KernelEmitter::Ahead KernelEmitter::nextPanel(tile::MmaOp op, Ix column, Value row, int64_t rows, Value rowEnd) {
+/// Returns the share of the next panel that the block of `rows` rows at `row` prefetches while it
+/// multiplies. The share is spread over the iterations of the K loop, in rows or (if those are
+/// contiguous) columns, so that memory accesses and arithmetic overlap. Where several panels are
+/// packed at once, packing prefetches by itself.
+KernelEmitter::PanelPrefetch KernelEmitter::planPanelPrefetch(tile::MmaOp op, Ix column, Value row,
+                                                              int64_t rows, Value rowEnd) {
   const Buffer &rhs = *plan.rhsOf(op);
   bool inColumns = Plan::isTransposedLoad(op.getRhs());
-  if (!plan.packsPanels(op) || rhs.paired || rhs.shape[1] > rhs.panel || (inColumns && plan.lhsOf(op)->interleaved))
+  if (!plan.packsPanels(op) || rhs.paired || rhs.shape[1] > rhs.panel ||
+      (inColumns && plan.lhsOf(op)->interleaved))
     return {};
-  int64_t m = Plan::shapeOf(op.getLhs())[0], runs = inColumns ? rhs.panel : Plan::shapeOf(op.getRhs())[0];
+  int64_t m = Plan::shapeOf(op.getLhs())[0],
+          runs = inColumns ? rhs.panel : Plan::shapeOf(op.getRhs())[0];
   int64_t blocks = std::max<int64_t>(m / rows, 1);
   Value share = e.integer(llvm::divideCeil(runs, blocks));
-  // Of few rows that may end anywhere there are fewer blocks.
-  if (m <= mostShortRows && !extents->of(op, 0).all) {
+  // A small dynamic number of rows has fewer blocks.
+  if (m <= maxShortRows && !extents->of(op, 0).all) {
     Value present = LLVM::UDivOp::create(e.b, e.addI(rowEnd, e.integer(rows - 1)), e.integer(rows));
     share = LLVM::UDivOp::create(e.b, e.addI(present, e.integer(runs - 1)), present);
     blocks = std::min<int64_t>(blocks, 2);
@@ -308,44 +324,48 @@ KernelEmitter::Ahead KernelEmitter::nextPanel(tile::MmaOp op, Ix column, Value r
   Value first = e.mulI(LLVM::UDivOp::create(e.b, row, e.integer(rows)), share);
   int64_t each = blocks >= unroll ? 1 : blocks > 1 ? unroll / 2 : unroll;
   if (inColumns)
-    each = llvm::divideCeil(llvm::divideCeil(runs, blocks), turnsOfLine(op));
+    each = llvm::divideCeil(llvm::divideCeil(runs, blocks), iterationsPerLine(op));
   return {first, column, each};
 }
 
-/// How many turns of a loop over K a line of memory lasts along K.
-int64_t KernelEmitter::turnsOfLine(tile::MmaOp op) {
+/// The number of K loop iterations that one cache line along K serves.
+int64_t KernelEmitter::iterationsPerLine(tile::MmaOp op) {
   return std::max<int64_t>(line / (unroll * Emitter::byteWidth(Plan::elementOf(op.getRhs()))), 1);
 }
 
-/// Brings `bytes` from an address on near, by the ends of lines: where the first is not whole, what lies before has
-/// brought it.
+/// Prefetches `bytes` bytes, addressing the last byte of each line: a partial first line belongs to
+/// the preceding run.
 void KernelEmitter::prefetchRun(Value address, int64_t bytes, int hint) {
   for (int64_t end = (bytes - 1) % line + 1; end <= bytes; end += line)
     LLVM::Prefetch::create(e.b, e.address(address, end - 1), /*rw=*/0, hint, /*cache=*/1);
 }
 
-/// Brings what turn `at` of a loop over K has to of the next panel.
-void KernelEmitter::prefetchAhead(tile::MmaOp op, const Ahead &ahead, Value at) {
-  tile::LoadOp load = Plan::onlyLoad(op.getRhs());
+/// Prefetches the share of the next panel that belongs to iteration `at` of a K loop.
+void KernelEmitter::prefetchPanel(tile::MmaOp op, const PanelPrefetch &ahead, Value at) {
+  tile::LoadOp load = Plan::definingLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
   if (Plan::isTransposedLoad(op.getRhs())) {
-    // A line of each column, in as many turns as it lasts.
-    Value turn = e.andI(LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll))), e.integer(turnsOfLine(op) - 1));
-    Ix column = e.add(ahead.column, Ix(e.addI(ahead.first, e.mulI(turn, e.integer(ahead.each)))));
+    // One line of each column, spread over the iterations that it serves.
+    Value iteration = e.andI(LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll))),
+                             e.integer(iterationsPerLine(op) - 1));
+    Ix column =
+        e.add(ahead.column, Ix(e.addI(ahead.first, e.mulI(iteration, e.integer(ahead.each)))));
     for (int64_t i = 0; i < ahead.each; ++i)
-      prefetchRun(accessAddress(access, alongRow(Ix(at), e.add(column, i), 1), element), 1, /*hint=*/2);
+      prefetchRun(accessAddress(access, rowSegment(Ix(at), e.add(column, i), 1), element), 1,
+                  /*hint=*/2);
     return;
   }
-  Value turn = LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll / ahead.each)));
+  Value iteration = LLVM::LShrOp::create(e.b, at, e.integer(llvm::Log2_64(unroll / ahead.each)));
   for (int64_t i = 0; i < ahead.each; ++i) {
-    Position position = alongRow(Ix(e.addI(ahead.first, turn), i), ahead.column, 1);
-    prefetchRun(accessAddress(access, position, element), plan.rhsOf(op)->panel * Emitter::byteWidth(element), /*hint=*/2);
+    Position position = rowSegment(Ix(e.addI(ahead.first, iteration), i), ahead.column, 1);
+    prefetchRun(accessAddress(access, position, element),
+                plan.rhsOf(op)->panel * Emitter::byteWidth(element), /*hint=*/2);
   }
 }
 
-/// Brings the sums of a block near.
-void KernelEmitter::prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix column) {
+/// Prefetches the accumulators of a block.
+void KernelEmitter::prefetchAccumulators(tile::MmaOp op, MicroTile block, Ix row, Ix column) {
   const Buffer *sums = plan.bufferOf(op.getAcc());
   if (!plan.lhsOf(op)->interleaved || !sums)
     return;
@@ -357,7 +377,7 @@ void KernelEmitter::prefetchSums(tile::MmaOp op, MicroTile block, Ix row, Ix col
   }
 }
 
-Position KernelEmitter::alongRow(Ix row, Ix column, int64_t lanes) {
+Position KernelEmitter::rowSegment(Ix row, Ix column, int64_t lanes) {
   Position at;
   at.index = {row, column};
   at.vectorDim = 1;
@@ -365,42 +385,46 @@ Position KernelEmitter::alongRow(Ix row, Ix column, int64_t lanes) {
   return at;
 }
 
-Value KernelEmitter::evaluateSums(tile::MmaOp op, Position at) {
+Value KernelEmitter::evaluateAccumulator(tile::MmaOp op, Position at) {
   Value zeros = e.integerOrReal(0, Emitter::withLanes(Plan::elementOf(op.getResult()), at.lanes));
   if (const Ix &column = at.index[1]; column.isConstant())
     at.lanes = std::min(at.lanes, Plan::shapeOf(op.getResult())[1] - column.constant);
   return e.widen(evaluate(op.getAcc(), at), zeros);
 }
 
-void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column,
-                                    Ix packed, Value depth, const Ahead &ahead) {
+void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed,
+                                    Value depth, const PanelPrefetch &ahead) {
   auto [rows, vectors] = block;
   const Buffer &lhs = *plan.lhsOf(op), &rhs = *plan.rhsOf(op), &to = *plan.bufferOf(op.getResult());
   int64_t k = rhs.shape[0], bytes = Emitter::byteWidth(rhs.element), lanes = cpu.lanes(bytes);
   Type element = rhs.element, vectorType = Emitter::withLanes(element, lanes);
 
-  auto positionOf = [&](int64_t i, int64_t v) { return alongRow(e.add(row, i), e.add(column, v * lanes), lanes); };
+  auto positionOf = [&](int64_t i, int64_t v) {
+    return rowSegment(e.add(row, i), e.add(column, v * lanes), lanes);
+  };
   SmallVector<Value> accumulators;
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t v = 0; v < vectors; ++v)
-      accumulators.push_back(evaluateSums(op, positionOf(i, v)));
+      accumulators.push_back(evaluateAccumulator(op, positionOf(i, v)));
 
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
-  // Where pieces of panels are multiplied, vectors of two may follow each other.
+  // Where parts of panels are multiplied, consecutive vectors may be in two panels.
   bool isKnown = packed.isConstant();
   Value rhsBase = e.address(bufferStart(rhs), isKnown ? Ix(0) : e.mul(packed, k * bytes));
   auto inPanels = [&](int64_t v) {
     int64_t at = (isKnown ? packed.constant : 0) + v * lanes;
     return at / rhs.panel * k * rhs.panel + at % rhs.panel;
   };
-  // Of each row the elements of several steps, where an instruction takes one of a register's lanes.
+  // Several elements along K of each row, where an instruction multiplies by one lane of a
+  // register.
   SmallVector<Value> rowsOfSteps(rows);
   Value someRows;
   auto loadSteps = [&](Value lhsAt) {
     if (!cpu.multipliesByLane || lhs.interleaved)
       return;
     for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
-      steps = e.load(Emitter::withLanes(element, unroll), e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
+      steps = e.load(Emitter::withLanes(element, unroll),
+                     e.address(lhsAt, i * lhs.rowStride * bytes), scratchScope);
   };
   auto spread = [&](Value lhsAt, int64_t i, int64_t step) -> Value {
     if (int64_t side = lhs.interleaved) {
@@ -410,13 +434,14 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     }
     if (rowsOfSteps[i])
       return e.shuffle(rowsOfSteps[i], rowsOfSteps[i], SmallVector<int32_t>(lanes, step));
-    return e.splat(e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope), lanes);
+    return e.splat(
+        e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope), lanes);
   };
   auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
     SmallVector<Value> columns;
     for (int64_t v = 0; v < vectors; ++v)
-      columns.push_back(e.load(vectorType, e.address(rhsAt, (step * rhs.panel + inPanels(v)) * bytes),
-                               scratchScope));
+      columns.push_back(e.load(
+          vectorType, e.address(rhsAt, (step * rhs.panel + inPanels(v)) * bytes), scratchScope));
     for (int64_t i = 0; i < rows; ++i) {
       Value factor = spread(lhsAt, i, step);
       for (int64_t v = 0; v < vectors; ++v)
@@ -427,11 +452,12 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   auto inSteps = [&](Value from, Value end, int64_t steps) {
     accumulators = e.loop(from, end, steps, accumulators, [&](Value at, ValueRange carried) {
       SmallVector<Value> sums(carried.begin(), carried.end());
-      Value lhsAt = e.address(lhsBase, e.mul(Ix(at), std::max<int64_t>(lhs.interleaved, 1) * bytes));
+      Value lhsAt =
+          e.address(lhsBase, e.mul(Ix(at), std::max<int64_t>(lhs.interleaved, 1) * bytes));
       Value rhsAt = e.address(rhsBase, e.mul(Ix(at), rhs.panel * bytes));
       loadSteps(lhsAt);
       if (ahead.each)
-        prefetchAhead(op, ahead, at);
+        prefetchPanel(op, ahead, at);
       for (int64_t step = 0; step < steps; ++step)
         products(lhsAt, rhsAt, step, sums);
       return sums;
@@ -441,8 +467,9 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     result->setAttr(kOrdered, builder.getUnitAttr());
   if (whole) {
     Value from = e.integer(0), end = whole == k ? depth : e.integer(whole);
-    // Jumps back are fewer where the block is one of many.
-    if (lhs.interleaved && rows == lhs.interleaved && vectors * lanes == rhs.panel && whole >= leastDepth) {
+    // A larger unroll factor for a block that is one of many.
+    if (lhs.interleaved && rows == lhs.interleaved && vectors * lanes == rhs.panel &&
+        whole >= minUnrolledDepth) {
       Value most = e.andI(end, e.integer(-2 * unroll));
       inSteps(from, most, 2 * unroll);
       from = most;
@@ -457,7 +484,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
       storeBuffer(to, accumulators[i * vectors + v], positionOf(i, v));
 }
 
-/// Few rows, right-hand side contiguous along N: vectors of columns, K innermost.
+/// Few rows, right-hand side contiguous along N: vectors of columns with K innermost.
 void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
   Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());

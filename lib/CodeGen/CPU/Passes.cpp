@@ -20,11 +20,11 @@ struct ConvertTileToCpu : impl::ConvertTileToCpuBase<ConvertTileToCpu> {
   }
 
   void runOnOperation() override {
-    std::optional<CpuTarget> machine =
-        target == "cpu" ? CpuTarget::host() : CpuTarget::baseline(target);
+    std::optional<CpuTarget> machine = CpuTarget::parse(target);
     if (!machine) {
       getOperation().emitError(
-          "expected target cpu, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64, got '")
+          "expected target cpu, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 or an architecture "
+          "with features, got '")
           << target << "'";
       return signalPassFailure();
     }

@@ -1,4 +1,4 @@
-//===- Plan.cpp - Which tiles get a buffer, and which loops there are -----===//
+//===- Plan.cpp - Which tiles get a buffer, and which loop nests exist ----===//
 #include "Plan.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -10,11 +10,11 @@ using tile::GatherOp;
 using tile::LoadOp;
 using tile::MmaOp;
 
-/// What storing a tile and reading it back costs, in cheap vector operations.
+/// The cost of storing a tile and reading it back, in simple vector operations.
 static constexpr double recomputeLimit = 6;
 
-/// How many columns of a tile unit's operand are split at once: runs so long are read at the speed of
-/// memory, and what becomes of them stays in the second cache.
+/// Columns of an AMX operand that are split at once: runs this long are read at memory bandwidth,
+/// and the split strip fits the L2 cache.
 static constexpr int64_t stripColumns = 256;
 
 int64_t Buffer::elements() const {
@@ -60,7 +60,7 @@ bool Plan::isTransposedLoad(Value value) {
   return unit >= 0 && unit != last && shape[unit] > 1 && shape[last] > 1;
 }
 
-LoadOp Plan::onlyLoad(Value value) {
+LoadOp Plan::definingLoad(Value value) {
   auto cast = value.getDefiningOp<tile::CastOp>();
   if (!cast)
     return value.getDefiningOp<LoadOp>();
@@ -68,9 +68,9 @@ LoadOp Plan::onlyLoad(Value value) {
   return load && value.hasOneUse() && !isTransposedLoad(load) ? load : LoadOp();
 }
 
-bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
-                    unsigned t) {
-  if (dims[t] < 0) // only the places of a gather vary along it
+bool Plan::mayCrossEnd(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
+                       unsigned t) {
+  if (dims[t] < 0) // only the gather indices vary along it
     return false;
   int64_t size = view.getShape()[dims[t]];
   if (!ShapedType::isDynamic(size))
@@ -79,7 +79,7 @@ bool Plan::mayCross(tile::ViewType view, ArrayRef<int64_t> dims, ArrayRef<int64_
   return divisors.empty() || divisors[dims[t]] % shape[t] != 0;
 }
 
-bool Plan::isWalked(int64_t columns, const CpuDescription &cpu) {
+bool Plan::needsRowLoop(int64_t columns, const CpuDescription &cpu) {
   constexpr int64_t unrolled = 8;
   return columns / cpu.lanes(4) > unrolled;
 }
@@ -93,8 +93,8 @@ Buffer *Plan::newBuffer(Type element, ArrayRef<int64_t> shape, int64_t panel) {
     int64_t last = shape.back(), bytes = std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1);
     int64_t lanes = std::max<int64_t>(cpu.vectorBytes / bytes, 1);
     buffer->rowStride = shape.size() > 1 ? llvm::alignTo(last, lanes) : last;
-    // Whole vectors may be written at the end of a row.
-    // Rows a large power of two apart would fall into few sets of the first cache.
+    // Rows are padded, since whole vectors may be written at their end. Rows a large power of two
+    // apart would map to few sets of the L1 cache.
     if (shape.size() > 1 && (buffer->rowStride * bytes) % 2048 == 0)
       buffer->rowStride += lanes;
   }
@@ -144,19 +144,18 @@ static double mapCost(tile::MapOp op) {
   }
 }
 
-/// Whether evaluating a tile means evaluating the tiles that it is made of.
+/// Whether evaluating the result evaluates the operands, element by element.
 static bool isEvaluated(Operation *op) {
   return isa<tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp, tile::TransposeOp,
              tile::ReshapeOp, GatherOp>(op);
 }
 
 /// The tiles that an operation evaluates.
-static SmallVector<Value> tilesOf(Operation *op) {
-  return llvm::filter_to_vector(op->getOperands(), [](Value operand) {
-    return isa<RankedTensorType>(operand.getType());
-  });
+static SmallVector<Value> tileOperands(Operation *op) {
+  return llvm::filter_to_vector(
+      op->getOperands(), [](Value operand) { return isa<RankedTensorType>(operand.getType()); });
 }
-/// Vector operations to evaluate one vector of the tile.
+/// The number of vector operations to evaluate one vector of the tile.
 double Plan::cost(Value value) {
   if (buffers.contains(value))
     return 1;
@@ -171,12 +170,12 @@ double Plan::cost(Value value) {
   else if (isa<GatherOp>(op))
     own = 4;
   if (isEvaluated(op))
-    for (Value operand : tilesOf(op))
+    for (Value operand : tileOperands(op))
       own += cost(operand);
   return costs[value] = own;
 }
 
-/// Buffers for what `user` cannot evaluate in its own order.
+/// Adds buffers for the operands that `user` cannot evaluate in its own order.
 void Plan::chooseForOperand(Operation *user, Value value) {
   if (isLeaf(value))
     return;
@@ -187,8 +186,9 @@ void Plan::chooseForOperand(Operation *user, Value value) {
     ArrayRef<int64_t> dims = broadcast.getDims();
     bool isScalar = dims.empty() || dims.back() != broadcast.getType().getRank() - 1;
     bool crosses = load && load.getPad();
-    // What several rows share is made once for them.
-    int64_t rows = broadcast.getType().getNumElements() / cast<RankedTensorType>(value.getType()).getNumElements();
+    // A value that several rows share is computed once for them.
+    int64_t rows = broadcast.getType().getNumElements() /
+                   cast<RankedTensorType>(value.getType()).getNumElements();
     if (isScalar ? !load || crosses : cost(value) > (rows >= 4 ? 1 : 3))
       materialize(value);
   } else if (isa<tile::TransposeOp>(user)) {
@@ -203,7 +203,7 @@ void Plan::chooseForOperand(Operation *user, Value value) {
   }
 }
 
-/// How many bf16 add up to an element of this tile; 0 if none do.
+/// The number of bf16 parts that represent an element of this tile exactly; 0 if none do.
 static int64_t partsOf(Value value) {
   if (auto cast = value.getDefiningOp<tile::CastOp>(); cast && Plan::elementOf(value).isF32())
     if (Type from = Plan::elementOf(cast.getInput()); from.isBF16() || from.isF16())
@@ -212,43 +212,46 @@ static int64_t partsOf(Value value) {
   return element.isBF16() ? 1 : element.isF16() ? 2 : element.isF32() ? 3 : 0;
 }
 
-/// Whole blocks of the tile unit, and enough rows and columns to make up for the splitting.
-bool Plan::isForTileUnit(MmaOp op) const {
-  // What one row of a block holds may change how the block's others are multiplied.
-  bool isWanted = !cpu.rowsAlone && getHint(tile::KernelOp(kernel).getHintsAttr(), "unit") != 0;
-  if (!cpu.hasTileUnit || !isWanted || !elementOf(op.getResult()).isF32() ||
-      !partsOf(op.getLhs()) || !partsOf(op.getRhs()))
+/// AMX needs whole blocks, and enough rows and columns to amortize the splitting.
+bool Plan::canUseAmx(MmaOp op) const {
+  // A value in one row of a block may change how the other rows of the block are multiplied.
+  bool isWanted = !cpu.rowsAlone && getHint(tile::KernelOp(kernel).getHintsAttr(), "use_amx") != 0;
+  if (!cpu.hasAmx || !isWanted || !elementOf(op.getResult()).isF32() || !partsOf(op.getLhs()) ||
+      !partsOf(op.getRhs()))
     return false;
   int64_t m = shapeOf(op.getLhs())[0], k = shapeOf(op.getLhs())[1], n = shapeOf(op.getRhs())[1];
   int64_t leastRows = std::min<int64_t>(64, 32 * partsOf(op.getRhs()));
-  return m % CpuDescription::tileUnitRows == 0 && m >= leastRows && k % CpuDescription::tileUnitDepth == 0 && n >= 32;
+  return m % CpuDescription::amxRows == 0 && m >= leastRows && k % CpuDescription::amxDepth == 0 &&
+         n >= 32;
 }
 
-/// Two tiles of bf16 with whole steps of K, and enough rows to make up for the packing. The sums are rounded in
-/// another way than those of the vector unit.
-bool Plan::isForPairs(MmaOp op) const {
-  bool isWanted = !cpu.rowsAlone && cpu.fusesArithmetic && getHint(tile::KernelOp(kernel).getHintsAttr(), "unit") != 0;
+/// BFMMLA needs two bf16 tiles with a multiple of its k-step, and enough rows to amortize the
+/// packing. It rounds differently from the vector unit.
+bool Plan::canUseBfmmla(MmaOp op) const {
+  bool isWanted = !cpu.rowsAlone && cpu.fusesArithmetic &&
+                  getHint(tile::KernelOp(kernel).getHintsAttr(), "use_amx") != 0;
   ArrayRef<int64_t> left = shapeOf(op.getLhs()), right = shapeOf(op.getRhs());
-  return cpu.hasBf16Products && isWanted && elementOf(op.getResult()).isF32() && elementOf(op.getLhs()).isBF16() &&
-         elementOf(op.getRhs()).isBF16() && left[0] > 4 && left[1] % 4 == 0 && right[1] >= 4;
+  return cpu.hasBf16Products && isWanted && elementOf(op.getResult()).isF32() &&
+         elementOf(op.getLhs()).isBF16() && elementOf(op.getRhs()).isBF16() && left[0] > 4 &&
+         left[1] % 4 == 0 && right[1] >= 4;
 }
 
-/// Rows are put side by side where an instruction multiplies by one lane, and enough columns make up for it.
+/// Rows are interleaved where an instruction multiplies by one lane and enough columns amortize it.
 bool Plan::interleavesRows(MmaOp op) const {
   constexpr int64_t leastColumns = 64;
   return cpu.multipliesByLane && elementOf(op.getResult()).isF32() && shapeOf(op.getLhs())[0] > 4 &&
          shapeOf(op.getRhs())[1] >= leastColumns;
 }
 
-MicroTile Plan::microTile(MmaOp op, bool endsAnywhere) const {
+MicroTile Plan::microTile(MmaOp op, bool hasDynamicEnd) const {
   int64_t rows = shapeOf(op.getLhs())[0];
   if (!lhsOf(op)->interleaved)
-    return chooseMicroTile(cpu, rows, endsAnywhere);
+    return chooseMicroTile(cpu, rows, hasDynamicEnd);
   MicroTile block = interleavedMicroTile(cpu, cpu.lanes(4));
   return {std::min(block.rows, rows), block.vectors};
 }
 
-/// A packed form of a tile that another contraction reads.
+/// Finds a packed form of a tile that another contraction reads.
 Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWanted) const {
   auto it = packed.find(value);
   if (it != packed.end())
@@ -258,19 +261,21 @@ Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWa
   return nullptr;
 }
 
-/// Whether only this contraction reads its right-hand side, which it then packs itself: panel by panel, right before each is
-/// used, so that it stays in the first cache, or all of them before a loop over bands.
-bool Plan::packsRight(MmaOp op) const {
+/// Whether only this contraction reads its right-hand side. It then packs the operand itself: panel
+/// by panel, right before each is used, so that it stays in the L1 cache, or all panels before a
+/// loop over bands.
+bool Plan::packsRhs(MmaOp op) const {
   Value rhs = op.getRhs();
-  LoadOp load = onlyLoad(rhs);
+  LoadOp load = definingLoad(rhs);
   return load && load->hasOneUse() && rhs.hasOneUse() && load->getBlock() == op->getBlock() &&
-         load.getDims().size() == 2 && !storedViews.contains(load.getView()) && shapeOf(op.getLhs())[0] > 4;
+         load.getDims().size() == 2 && !storedViews.contains(load.getView()) &&
+         shapeOf(op.getLhs())[0] > 4;
 }
 
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
-  // The packed form is made where the operand is, so that an operand from outside a loop is packed
+  // An operand is packed where it is defined, so that an operand from outside a loop is packed
   // once.
   auto addRoot = [&](Value value, Buffer *buffer) {
     Operation *def = value.getDefiningOp();
@@ -280,7 +285,7 @@ void Plan::chooseOperands(MmaOp op) {
       packed[value].push_back(buffer);
   };
   Value lhs = op.getLhs(), rhs = op.getRhs();
-  if (isForPairs(op)) {
+  if (canUseBfmmla(op)) {
     if (isTransposedLoad(lhs))
       materialize(lhs);
     Buffer *&left = lhsBuffers[op];
@@ -290,20 +295,21 @@ void Plan::chooseOperands(MmaOp op) {
       left->paired = true;
       addRoot(lhs, left);
     }
-    // The contraction packs columns itself, from where they lie.
+    // The contraction packs columns itself, directly from memory.
     if (auto load = rhs.getDefiningOp<LoadOp>(); !load || load.getDims().size() != 2)
       materialize(rhs);
-    rhsBuffers[op] = newBuffer(elementOf(rhs), shapeOf(rhs), pairPanel);
+    rhsBuffers[op] = newBuffer(elementOf(rhs), shapeOf(rhs), bfmmlaPanel);
     rhsBuffers[op]->paired = true;
     return;
   }
-  bool onTileUnit = isForTileUnit(op);
-  if (onTileUnit) {
-    // Rows are split as they are made; those of a transposed tile are made by a copy.
+  bool onAmx = canUseAmx(op);
+  if (onAmx) {
+    // Rows are split as they are computed; rows of a transposed tile are written by a copy.
     if (isTransposedLoad(lhs))
       materialize(lhs);
-    // Several contractions may share what is split where it is made.
-    if (Buffer *shared = sharedOperand(lhs, [](const Buffer &buffer) { return buffer.parts > 0; })) {
+    // Several contractions may share an operand that is split at its definition.
+    if (Buffer *shared =
+            sharedOperand(lhs, [](const Buffer &buffer) { return buffer.parts > 0; })) {
       lhsBuffers[op] = shared;
     } else {
       lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
@@ -327,7 +333,7 @@ void Plan::chooseOperands(MmaOp op) {
     addRoot(lhs, lhsBuffers[op]);
   }
   if (shapeOf(lhs)[0] <= 4) {
-    // Few rows: the right-hand side is read once from where it is.
+    // Few rows: the right-hand side is read once, directly from memory.
     bool isPlain = isLeaf(rhs) || (rhs.getDefiningOp<LoadOp>() && !isTransposedLoad(rhs));
     if (!isPlain && (cpu.rowsAlone || !isTransposedLoad(rhs)))
       materialize(rhs);
@@ -336,17 +342,17 @@ void Plan::chooseOperands(MmaOp op) {
   }
   int64_t columns = shapeOf(rhs)[1];
   int64_t panel = std::min(microTile(op).vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
-  bool isAhead = chained.contains(op), isPanelwise = !isAhead && packsRight(op);
+  bool isAhead = chained.contains(op), isPanelwise = !isAhead && packsRhs(op);
   if (isPanelwise)
     panelwise.insert(op);
-  if (onTileUnit) {
+  if (onAmx) {
     int64_t width = isPanelwise && !isTransposedLoad(rhs)
                         ? std::min<int64_t>(stripColumns, llvm::alignTo(columns, panel))
                         : panel;
     splitRhs[op] = newBuffer(accumulator, {shapeOf(rhs)[0], width});
     splitRhs[op]->parts = partsOf(rhs);
   }
-  // Panels that are no whole lines are packed several at once, straight along the rows.
+  // Panels that are narrower than a cache line are packed several at once along the rows.
   int64_t strip = panel;
   if (isPanelwise && lhsBuffers[op]->interleaved && !isTransposedLoad(rhs))
     strip = std::min(stripPanels * panel, columns / panel * panel);
@@ -355,8 +361,8 @@ void Plan::chooseOperands(MmaOp op) {
     addRoot(rhs, rhsBuffers[op]);
 }
 
-/// A loop that yields another of its carried tiles copies it first: carried tiles are overwritten
-/// one after the other.
+/// A loop that yields another of its carried tiles copies it first, since carried tiles are
+/// overwritten one after the other.
 static void separateCarried(tile::KernelOp kernel) {
   kernel.walk([](scf::ForOp loop) {
     auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
@@ -378,7 +384,7 @@ void Plan::chooseForced() {
   separateCarried(kernel);
   kernel.walk([&](tile::StoreOp store) { storedViews.insert(store.getView()); });
   kernel.walk([&](tile::ScatterOp scatter) { storedViews.insert(scatter.getView()); });
-  findChains();
+  findChainedContractions();
   kernel.walk([&](Operation *op) {
     auto isTile = [](Value value) { return isa<RankedTensorType>(value.getType()); };
     if (isa<LoadOp, GatherOp>(op)) {
@@ -407,7 +413,8 @@ void Plan::chooseForced() {
       auto type = dyn_cast<RankedTensorType>(operand.getType());
       if (!type || (isa<MmaOp>(op) && operand != op->getOperand(2)))
         continue;
-      // What a loop body or branch yields is made before any carried tile is overwritten.
+      // The tiles that a loop body or branch yields are computed before any carried tile is
+      // overwritten.
       if (isa<scf::YieldOp>(op) && operand.getParentBlock() == op->getBlock() &&
           operand.getDefiningOp())
         materialize(operand);
@@ -421,7 +428,7 @@ void Plan::chooseForced() {
 //===----------------------------------------------------------------------===//
 
 void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadFn read) const {
-  // Expressions share parts, so each is looked at once per way of reading.
+  // Expressions share subexpressions, so each is visited once per way of reading.
   DenseSet<std::pair<Value, unsigned>> seen;
   SmallVector<std::pair<Value, bool>> work{{value, here}};
   while (!work.empty()) {
@@ -435,14 +442,15 @@ void Plan::visitReads(Value value, bool here, const DenseSet<Value> &open, ReadF
     if (isKept || !op)
       continue;
     if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp, GatherOp>(op))
-      for (Value operand : tilesOf(op))
+      for (Value operand : tileOperands(op))
         work.push_back({operand, nextHere});
     else if (isa<tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp>(op))
       work.push_back({op->getOperand(0), false});
   }
 }
 
-/// What a group's roots read; `hereOnly`: at the position that is evaluated.
+/// The tiles that the roots of a group read; `hereOnly`: those read at the position that is
+/// evaluated.
 DenseSet<Value> Plan::readsOf(ArrayRef<Root> roots, bool hereOnly) const {
   DenseSet<Value> open, reads;
   for (const Root &root : roots)
@@ -456,18 +464,21 @@ DenseSet<Value> Plan::readsOf(ArrayRef<Root> roots, bool hereOnly) const {
   return reads;
 }
 
-/// Reductions wait for a later group of their shape that reads what they read, so that the row is walked once for all of
-/// them. What is made of their results goes behind that group; where it would be wanted before, nothing waits.
+/// Delays reductions to a later group of the same shape that reads the same tiles, so that the rows
+/// are read once for all of them. Users of their results move after that group. A reduction is not
+/// delayed if a result is needed before.
 void Plan::delayReductions(std::vector<Item> &window) const {
   auto isReduction = [](const Root &root) { return root.kind == Root::Reduce; };
   auto madeBy = [](const Root &root) {
-    return root.kind == Root::Reduce ? root.op->getResult(0) : root.definesValue ? root.value : Value();
+    return root.kind == Root::Reduce ? root.op->getResult(0)
+           : root.definesValue       ? root.value
+                                     : Value();
   };
   auto delay = [&](size_t i, size_t j) {
     DenseSet<Value> late;
     for (const Root &root : window[i].roots)
       late.insert(madeBy(root));
-    auto isLate = [&](const Root &root) {
+    auto isDelayed = [&](const Root &root) {
       return llvm::any_of(readsOf(root, false), [&](Value read) { return late.contains(read); });
     };
     std::vector<Item> behind;
@@ -477,7 +488,7 @@ void Plan::delayReductions(std::vector<Item> &window) const {
       moved.roots.clear();
       staying.emplace_back();
       for (const Root &root : window[k].roots) {
-        bool goes = isLate(root);
+        bool goes = isDelayed(root);
         if (goes && (window[k].kind != Item::Group || root.kind == Root::Store))
           return false;
         if (Value made = goes ? madeBy(root) : Value())
@@ -487,7 +498,7 @@ void Plan::delayReductions(std::vector<Item> &window) const {
       if (!moved.roots.empty())
         behind.push_back(std::move(moved));
     }
-    if (llvm::any_of(window[j].roots, isLate))
+    if (llvm::any_of(window[j].roots, isDelayed))
       return false;
     window[j].roots.insert(window[j].roots.begin(), window[i].roots.begin(), window[i].roots.end());
     for (size_t k = i + 1; k < j; ++k)
@@ -498,13 +509,15 @@ void Plan::delayReductions(std::vector<Item> &window) const {
     return true;
   };
   for (size_t i = window.size(); i-- > 0;) {
-    if (window[i].kind != Item::Group || window[i].shape.empty() || !llvm::all_of(window[i].roots, isReduction))
+    if (window[i].kind != Item::Group || window[i].shape.empty() ||
+        !llvm::all_of(window[i].roots, isReduction))
       continue;
     DenseSet<Value> mine = readsOf(window[i].roots, true);
-    auto isMine = [&](Value read) { return mine.contains(read); };
+    auto isOwn = [&](Value read) { return mine.contains(read); };
     for (size_t j = i + 1; j < window.size(); ++j)
       if (window[j].kind == Item::Group && window[j].shape == window[i].shape &&
-          llvm::any_of(window[j].roots, isReduction) && llvm::any_of(readsOf(window[j].roots, true), isMine)) {
+          llvm::any_of(window[j].roots, isReduction) &&
+          llvm::any_of(readsOf(window[j].roots, true), isOwn)) {
         delay(i, j);
         break;
       }
@@ -515,8 +528,8 @@ void Plan::formBlock(Block *block) {
   std::vector<Item> &out = blocks[block];
   out.clear();
   std::vector<Item> window; // groups not yet placed
-  // Buffered tile → its group in the window, and whether that very group may read it (where it is
-  // evaluated).
+  // Buffered tile → its group in the window, and whether that same group may read it (at the
+  // evaluated position).
   DenseMap<Value, std::pair<unsigned, bool>> made;
   auto flush = [&] {
     delayReductions(window);
@@ -555,7 +568,8 @@ void Plan::formBlock(Block *block) {
   auto pack = [&](Value value, bool transpose = false) {
     if (auto it = packed.find(value); it != packed.end())
       for (Buffer *buffer : it->second)
-        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value), transpose || buffer->interleaved);
+        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value),
+                transpose || buffer->interleaved);
   };
   auto makeValue = [&](Value value) {
     bool transposed = isTransposedLoad(value);
@@ -640,8 +654,8 @@ void Plan::formGroups() {
   formBlock(&kernel.getBody().front());
 }
 
-/// Finds the last tile that is dear and evaluated by several groups, or by a loop that it is not
-/// part of, and gives it a buffer. Returns whether there was one.
+/// Finds the last tile that is expensive and evaluated by several groups, or by a loop that does
+/// not contain it, and gives it a buffer. Returns whether there was one.
 bool Plan::materializeShared() {
   llvm::MapVector<Value, DenseSet<const Item *>> users;
   DenseSet<Value> deeper;
@@ -659,7 +673,7 @@ bool Plan::materializeShared() {
         if (op->getBlock() != block)
           deeper.insert(value);
         if (isEvaluated(op))
-          for (Value operand : tilesOf(op))
+          for (Value operand : tileOperands(op))
             visit(operand, open);
       };
       DenseSet<Value> open;
@@ -671,7 +685,7 @@ bool Plan::materializeShared() {
       if (item.kind == Item::Mma)
         visit(cast<MmaOp>(item.op).getAcc(), open);
       if (item.kind == Item::Scatter)
-        for (Value tile : tilesOf(item.op))
+        for (Value tile : tileOperands(item.op))
           visit(tile, open);
     }
   Value chosen;
@@ -682,7 +696,7 @@ bool Plan::materializeShared() {
     bool isHoisted = deeper.contains(value) && cost(value) > 2;
     if (!isShared && !isHoisted)
       continue;
-    // The last in the program's order: what it is made of is then evaluated once anyway.
+    // The last in program order: its operands are then evaluated once anyway.
     if (!chosen || chosen.getDefiningOp()->isBeforeInBlock(value.getDefiningOp()) ||
         chosen.getDefiningOp()->getBlock() != value.getDefiningOp()->getBlock())
       chosen = value;
@@ -692,9 +706,10 @@ bool Plan::materializeShared() {
   return bool(chosen);
 }
 
-/// Rows are reduced before what is made of them is written: time to fetch the lines, if there is
-/// something to compute. A group that waits for memory itself would only wait longer.
-void Plan::noteUpcoming() {
+/// Rows are reduced before the values computed from them are stored: the reduction has time to
+/// prefetch the stores' lines, if it computes enough. A memory-bound group would only become
+/// slower.
+void Plan::findStoresToPrefetch() {
   constexpr double dear = 32;
   auto work = [&](const Root &root) {
     if (!root.definesValue)
@@ -707,7 +722,7 @@ void Plan::noteUpcoming() {
   };
   for (auto &[block, items] : blocks) {
     Item *before = nullptr;
-    DenseSet<Operation *> later; // accesses whose addresses are not known yet where `before` stands
+    DenseSet<Operation *> later; // accesses whose addresses are not known yet at `before`
     for (Item &item : items) {
       if (item.kind != Item::Group && item.kind != Item::Scalar && item.kind != Item::Access)
         before = nullptr;
@@ -718,8 +733,8 @@ void Plan::noteUpcoming() {
       for (const Root &root : item.roots)
         if (before && root.kind == Root::Store && before->shape == item.shape &&
             !later.contains(root.op)) {
-          before->upcoming.push_back(root.op);
-          announced.insert(root.op);
+          before->storesToPrefetch.push_back(root.op);
+          prefetchedStores.insert(root.op);
         }
       double sum = 0;
       for (const Root &root : item.roots)
@@ -733,7 +748,7 @@ void Plan::noteUpcoming() {
   }
 }
 
-void Plan::noteFresh() {
+void Plan::findLoadsToPrefetch() {
   for (auto &[block, items] : blocks) {
     DenseSet<Value> seen;
     for (Item &item : items) {
@@ -746,9 +761,10 @@ void Plan::noteFresh() {
           auto load = read.getDefiningOp<LoadOp>();
           if (!load || !seen.insert(read).second || !here || item.kind != Item::Group)
             return;
-          bool isRow = !load.getDims().empty() && unitDim(load) == int64_t(load.getDims().size()) - 1;
-          if (isRow && isWalked(shapeOf(read).back(), cpu))
-            item.fresh.push_back(load);
+          bool isRow =
+              !load.getDims().empty() && unitDim(load) == int64_t(load.getDims().size()) - 1;
+          if (isRow && needsRowLoop(shapeOf(read).back(), cpu))
+            item.loadsToPrefetch.push_back(load);
         });
     }
   }
@@ -759,7 +775,7 @@ LogicalResult Plan::build() {
   formGroups();
   while (materializeShared())
     formGroups();
-  noteCommon();
+  findTaskInvariantItems();
   int counter = 0;
   Block *body = &kernel.getBody().front();
   number(body, counter);
@@ -772,7 +788,7 @@ LogicalResult Plan::build() {
   liveness(body);
   narrowBands();
   allocate();
-  noteUpcoming();
-  noteFresh();
+  findStoresToPrefetch();
+  findLoadsToPrefetch();
   return success();
 }

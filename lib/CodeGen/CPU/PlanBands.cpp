@@ -1,11 +1,13 @@
-//===- PlanBands.cpp - Rows that pass through several contractions --------===//
+//===- PlanBands.cpp - Bands of rows that pass through several contractions -===//
 //
-// Where one contraction multiplies what is made of another's result, row by row, all that happens in between can be done
-// for a few rows at a time: their intermediate tiles then lie in the first cache, in buffers of a band of rows, however
-// many rows share the right-hand sides, which are packed before. A run of items becomes a loop over bands when
+// Where one contraction consumes values computed row by row from another's result, everything in
+// between can be done for a few rows at a time. The intermediate tiles then fit the L1 cache, in
+// buffers of one band of rows, however many rows there are. The right-hand sides are packed before.
+// A run of items becomes a loop over bands when
 //
-//   - each of them computes rows of its results from the same rows of what the run makes, and
-//   - what stands between them does not depend on the run, so that it can go ahead: addresses, scalars, packing.
+// - each of them computes rows of its results from the same rows of the results of the run, and
+// - the items between them (addresses, scalars, packing) do not depend on the run, so that they can
+//   be hoisted before it.
 //
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
@@ -15,14 +17,14 @@ using namespace tessera;
 using namespace tessera::cpu;
 using tile::MmaOp;
 
-/// Rows of a band are a multiple of this: whole vectors of what there is one of per row, several at a time.
+/// Rows of a band are a multiple of this: several whole vectors of per-row values.
 static int64_t bandStep(const CpuDescription &cpu) { return 4 * cpu.lanes(4); }
 
-void Plan::findChains() {
+void Plan::findChainedContractions() {
   auto mayChain = [&](MmaOp op) {
     int64_t rows = shapeOf(op.getResult())[0];
-    return elementOf(op.getResult()).isF32() && !isForPairs(op) && !isForTileUnit(op) && packsRight(op) &&
-           rows % bandStep(cpu) == 0 && isWalked(rows, cpu);
+    return elementOf(op.getResult()).isF32() && !canUseBfmmla(op) && !canUseAmx(op) &&
+           packsRhs(op) && rows % bandStep(cpu) == 0 && needsRowLoop(rows, cpu);
   };
   kernel.walk([&](MmaOp op) {
     DenseSet<Value> seen;
@@ -37,7 +39,8 @@ void Plan::findChains() {
         llvm::append_range(work, def->getOperands());
         continue;
       }
-      // In between there are the product's rows, and what is made of them.
+      // In between there are the rows of the contraction's result and the values computed from
+      // them.
       int64_t rows = shapeOf(value)[0], rowBytes = 2 * shapeOf(value)[1] * 4;
       bool pays = rows * rowBytes > cpu.l1Bytes && bandStep(cpu) * rowBytes <= cpu.l1Bytes;
       if (pays && mayChain(before) && mayChain(op) && rows == shapeOf(op.getResult())[0])
@@ -46,20 +49,22 @@ void Plan::findChains() {
   });
 }
 
-/// Whether an item can go ahead of what stands before it: it reads no tile, or none of a program's own.
-static bool goesAhead(const Item &item) {
-  return item.isCommon || item.kind == Item::Pack || item.kind == Item::Access ||
+/// Whether an item can be hoisted before the items that precede it: it reads no tile, or only tiles
+/// that do not depend on the grid task.
+static bool canHoist(const Item &item) {
+  return item.isTaskInvariant || item.kind == Item::Pack || item.kind == Item::Access ||
          (item.kind == Item::Scalar && !isa<tile::ExtractOp>(item.op));
 }
 
-/// Whether an item computes one of `rows` rows after the other, each for itself.
+/// Whether an item computes each of `rows` rows independently.
 bool Plan::isRowwise(const Item &item, int64_t rows) const {
   if (item.kind == Item::Mma) {
     auto op = cast<MmaOp>(item.op);
     return chained.contains(op) && shapeOf(op.getResult())[0] == rows &&
            bandStep(cpu) % microTile(op).rows == 0;
   }
-  if ((item.kind != Item::Group && item.kind != Item::Transpose) || item.shape.empty() || item.shape[0] != rows)
+  if ((item.kind != Item::Group && item.kind != Item::Transpose) || item.shape.empty() ||
+      item.shape[0] != rows)
     return false;
   return llvm::all_of(item.roots, [&](const Root &root) {
     if (root.kind == Root::Store || (item.kind == Item::Transpose && !root.dest->interleaved))
@@ -70,9 +75,11 @@ bool Plan::isRowwise(const Item &item, int64_t rows) const {
   });
 }
 
-/// Whether evaluating rows of `value` reads the same rows, and no others, of every tile that lies in one of `written`.
-bool Plan::readsOwnRows(Value value, const DenseSet<Value> &open, const DenseSet<const Buffer *> &written) const {
-  // The dimension of the tile that the rows are; -1 where it has none of them.
+/// Whether evaluating rows of `value` reads only the same rows of every tile in one of the
+/// `written` buffers.
+bool Plan::readsOnlyOwnRows(Value value, const DenseSet<Value> &open,
+                            const DenseSet<const Buffer *> &written) const {
+  // The dimension of the tile that corresponds to the rows; -1 if there is none.
   DenseSet<std::pair<Value, int>> seen;
   SmallVector<std::pair<Value, int>> work{{value, 0}};
   while (!work.empty()) {
@@ -91,7 +98,8 @@ bool Plan::readsOwnRows(Value value, const DenseSet<Value> &open, const DenseSet
     if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
       const int64_t *found = llvm::find(broadcast.getDims(), int64_t(rowDim));
       inner = found == broadcast.getDims().end() ? -1 : int(found - broadcast.getDims().begin());
-      if (inner >= 0 && shapeOf(broadcast.getInput())[inner] != broadcast.getType().getShape()[rowDim])
+      if (inner >= 0 &&
+          shapeOf(broadcast.getInput())[inner] != broadcast.getType().getShape()[rowDim])
         inner = -1;
     } else if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
       inner = rowDim < 0 ? -1 : int(transpose.getPermutation()[rowDim]);
@@ -117,14 +125,16 @@ bool Plan::isBand(ArrayRef<Item> run) const {
       written.insert(root.dest);
   }
   return products > 1 && llvm::all_of(run, [&](const Item &item) {
-    if (item.kind == Item::Mma)
-      return readsOwnRows(cast<MmaOp>(item.op).getAcc(), {}, written);
-    DenseSet<Value> open;
-    for (const Root &root : item.roots)
-      if (root.definesValue)
-        open.insert(root.value);
-    return llvm::all_of(item.roots, [&](const Root &root) { return readsOwnRows(root.value, open, written); });
-  });
+           if (item.kind == Item::Mma)
+             return readsOnlyOwnRows(cast<MmaOp>(item.op).getAcc(), {}, written);
+           DenseSet<Value> open;
+           for (const Root &root : item.roots)
+             if (root.definesValue)
+               open.insert(root.value);
+           return llvm::all_of(item.roots, [&](const Root &root) {
+             return readsOnlyOwnRows(root.value, open, written);
+           });
+         });
 }
 
 void Plan::formBands() {
@@ -137,7 +147,7 @@ void Plan::formBands() {
       std::vector<Item> ahead, run;
       size_t end = first;
       for (; end < items.size(); ++end) {
-        if (goesAhead(items[end]))
+        if (canHoist(items[end]))
           ahead.push_back(items[end]);
         else if (isRowwise(items[end], rows))
           run.push_back(items[end]);
@@ -155,7 +165,7 @@ void Plan::formBands() {
     }
 }
 
-/// What a band uses is kept over all of its loop.
+/// Buffers that a band uses are live over its whole loop.
 void Plan::numberBands() {
   for (auto &[block, items] : blocks)
     for (size_t i = 0; i < items.size(); ++i)
@@ -168,7 +178,7 @@ void Plan::numberBands() {
       }
 }
 
-/// Chooses how many rows a band has, and makes the buffers that only it uses as small.
+/// Chooses the number of rows of a band, and shrinks the buffers that only the band uses.
 void Plan::narrowBands() {
   for (auto [i, band] : llvm::enumerate(bands)) {
     SmallVector<Buffer *> own;
@@ -178,7 +188,7 @@ void Plan::narrowBands() {
         own.push_back(buffer.get());
         bytes += buffer->bytes();
       }
-    // Half of the cache is for the operands that pass by.
+    // Half of the cache is for the operands that are streamed.
     int64_t rows = cpu.l1Bytes / 2 * band.allRows / std::max<int64_t>(bytes, 1) / step * step;
     band.rows = std::clamp(rows, step, band.allRows);
     for (Buffer *buffer : own) {

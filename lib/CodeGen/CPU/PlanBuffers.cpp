@@ -1,9 +1,9 @@
 //===- PlanBuffers.cpp - Sharing and placing of scratch buffers -----------===//
 //
-// Items are numbered in the order in which they run. A buffer lives from the first to the last item
-// that touches it; an item inside a loop that does not contain the buffer's home stands for the
-// whole loop. Buffers are first merged where work can be done in place (accumulators of
-// contractions, carried tiles), then placed first-fit.
+// Items are numbered in execution order. A buffer is live from the first to the last item that
+// touches it; an item inside a loop that does not contain the buffer's home counts as the whole
+// loop. Buffers are first merged where work can be done in place (accumulators of contractions,
+// carried tiles), then placed first-fit.
 //
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
@@ -25,7 +25,7 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
     visitReads(op.getAcc(), true, {}, read);
     if (lhsOf(op) == bufferOf(op.getLhs()))
       read(op.getLhs(), false);
-    if (!rhsOf(op) || multipliesPairs(op))
+    if (!rhsOf(op) || usesBfmmla(op))
       visitReads(op.getRhs(), false, {}, read);
   } else if (item.kind == Item::Scatter) {
     for (Value operand : item.op->getOperands())
@@ -36,62 +36,67 @@ void Plan::itemReads(const Item &item, ReadFn read) const {
     visitReads(op.getInput(), false, {}, read);
     if (op.getKey())
       visitReads(op.getKey(), false, {}, read);
-    // Joins of keys grow where they lie.
+    // A scan by key updates its table in place.
     visitReads(op.getInit(), bool(op.getKey()), {}, read);
   } else if (auto extract = dyn_cast_or_null<tile::ExtractOp>(item.op)) {
     visitReads(extract.getTile(), false, {}, read);
   }
 }
 
-/// Marks items of the kernel's own block that are the same in every program: tiles of views that it does not write, at
-/// places that no program chooses. What they make stays while programs run.
-void Plan::noteCommon() {
-  DenseSet<Operation *> common;
-  auto isCommon = [&](Value value) {
+/// Marks items of the kernel's own block that do not depend on the grid task: tiles of views that
+/// the kernel does not write, at coordinates that do not depend on the program id. Their buffers
+/// are kept between grid tasks.
+void Plan::findTaskInvariantItems() {
+  DenseSet<Operation *> taskInvariant;
+  auto isTaskInvariant = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    return !op || common.contains(op);
+    return !op || taskInvariant.contains(op);
   };
-  // Whether all that evaluating a tile reads is common, and it is no more than elementwise work. A load may be common and
-  // its tile be made by a group that is not.
+  // Whether all reads of evaluating a tile are independent of the grid task, and the tile is
+  // elementwise. A load may be independent while its tile is computed by a group that is not.
   DenseMap<Value, bool> known;
-  std::function<bool(Value, const DenseSet<Value> &)> readsCommon = [&](Value tile, const DenseSet<Value> &open) {
-    Operation *op = tile.getDefiningOp();
-    if (Buffer *buffer = bufferOf(tile); buffer && !open.contains(tile))
-      return buffer->stays;
-    if (!op || common.contains(op) || isa<tile::ConstantOp>(op))
-      return bool(op);
-    if (auto found = known.find(tile); found != known.end())
-      return found->second;
-    bool result =
-        isa<tile::SplatOp, tile::IotaOp, tile::MapOp, tile::CastOp, tile::BitcastOp, tile::BroadcastOp>(op) &&
-        llvm::all_of(op->getOperands(), [&](Value operand) {
-          return isa<RankedTensorType>(operand.getType()) ? readsCommon(operand, open) : isCommon(operand);
-        });
-    return known[tile] = result;
-  };
+  std::function<bool(Value, const DenseSet<Value> &)> readsCommon =
+      [&](Value tile, const DenseSet<Value> &open) {
+        Operation *op = tile.getDefiningOp();
+        if (Buffer *buffer = bufferOf(tile); buffer && !open.contains(tile))
+          return buffer->isTaskInvariant;
+        if (!op || taskInvariant.contains(op) || isa<tile::ConstantOp>(op))
+          return bool(op);
+        if (auto found = known.find(tile); found != known.end())
+          return found->second;
+        bool result = isa<tile::SplatOp, tile::IotaOp, tile::MapOp, tile::CastOp, tile::BitcastOp,
+                          tile::BroadcastOp>(op) &&
+                      llvm::all_of(op->getOperands(), [&](Value operand) {
+                        return isa<RankedTensorType>(operand.getType()) ? readsCommon(operand, open)
+                                                                        : isTaskInvariant(operand);
+                      });
+        return known[tile] = result;
+      };
   for (Item &item : blocks[&kernel.getBody().front()]) {
     if (item.kind == Item::Scalar) {
-      item.isCommon = isPure(item.op) && !isa<tile::ProgramIdOp, tile::ExtractOp>(item.op) &&
-                      llvm::all_of(item.op->getOperands(), isCommon);
+      item.isTaskInvariant = isPure(item.op) && !isa<tile::ProgramIdOp, tile::ExtractOp>(item.op) &&
+                             llvm::all_of(item.op->getOperands(), isTaskInvariant);
     } else if (item.kind == Item::Access) {
       auto load = dyn_cast<tile::LoadOp>(item.op);
-      item.isCommon = load && !storedViews.contains(load.getView()) && llvm::all_of(load.getCoords(), isCommon);
+      item.isTaskInvariant = load && !storedViews.contains(load.getView()) &&
+                             llvm::all_of(load.getCoords(), isTaskInvariant);
     } else if (item.kind == Item::Group) {
       DenseSet<Value> open;
       known.clear();
       for (const Root &root : item.roots)
         if (root.kind == Root::Value && root.definesValue)
           open.insert(root.value);
-      item.isCommon = open.size() == item.roots.size() &&
-                      llvm::all_of(open, [&](Value tile) { return readsCommon(tile, open); });
+      item.isTaskInvariant =
+          open.size() == item.roots.size() &&
+          llvm::all_of(open, [&](Value tile) { return readsCommon(tile, open); });
     }
-    if (!item.isCommon)
+    if (!item.isTaskInvariant)
       continue;
     if (item.op)
-      common.insert(item.op);
+      taskInvariant.insert(item.op);
     for (const Root &root : item.roots) {
-      common.insert(root.value.getDefiningOp());
-      root.dest->stays = true;
+      taskInvariant.insert(root.value.getDefiningOp());
+      root.dest->isTaskInvariant = true;
     }
   }
 }
@@ -142,8 +147,8 @@ void Plan::merge(Buffer *from, Buffer *into) {
           root.dest = into;
 }
 
-/// Lets what a loop yields be written where the carried tile is, and the carried tile lie where its
-/// initial value does.
+/// Lets a yielded tile be written to the carried tile's buffer, and lets the carried tile use the
+/// buffer of its initial value.
 void Plan::shareCarried(Block *block, Item &item) {
   auto loop = cast<scf::ForOp>(item.op);
   Block *body = loop.getBody();
@@ -155,8 +160,8 @@ void Plan::shareCarried(Block *block, Item &item) {
       continue;
     Buffer *next = bufferOf(yielded);
     if (next && next != carried && next->sameForm(*carried) && yielded.getParentBlock() == body) {
-      // The item that makes the next tile must be the last reader of the present one, and read it
-      // in its own order.
+      // The item that computes the next tile must be the last reader of the current one, and read
+      // it at the evaluated position.
       Item *maker = nullptr;
       for (Item &candidate : blocks[body]) {
         if (candidate.kind == Item::Mma && candidate.op->getResult(0) == yielded)
@@ -177,10 +182,11 @@ void Plan::shareCarried(Block *block, Item &item) {
       if (ok)
         merge(next, carried);
     }
-    // The initial tile is not wanted after the copy into the loop.
+    // The initial tile is not read after the copy into the loop.
     Buffer *first = bufferOf(init);
     carried = bufferOf(argument);
-    if (!first || first == carried || first->stays || !first->sameForm(*carried) || init.getParentBlock() != block)
+    if (!first || first == carried || first->isTaskInvariant || !first->sameForm(*carried) ||
+        init.getParentBlock() != block)
       continue;
     if (llvm::count(loop.getInitArgs(), init) > 1)
       continue;
@@ -190,7 +196,7 @@ void Plan::shareCarried(Block *block, Item &item) {
         return; // the copy itself is the last of these
       ok = false;
     });
-    // Nothing between the copy and the loop reads it: the copy stands right before the loop.
+    // Nothing reads it between the copy and the loop: the copy is right before the loop.
     if (ok)
       merge(carried, first);
   }
@@ -206,27 +212,31 @@ void Plan::workInPlace(Block *block) {
           workInPlace(&region.front());
       continue;
     }
-    // A tile that this item makes may lie where one lay that it reads for the last time.
+    // A tile that this item computes may reuse the buffer of a tile that it reads for the last
+    // time.
     SmallVector<std::pair<Value, Buffer *>> made;
     if (item.kind == Item::Mma)
       made.push_back({item.op->getResult(0), bufferOf(item.op->getResult(0))});
     for (const Root &root : item.roots)
       if (item.kind == Item::Group && root.definesValue)
         made.push_back({root.value, root.dest});
-    DenseMap<Value, bool> onlyHere;
+    llvm::MapVector<Value, bool>
+        onlyHere; // in the order of the reads: the first that fits is reused
     itemReads(item, [&](Value value, bool here) {
       auto [it, isNew] = onlyHere.try_emplace(value, here);
       it->second = it->second && here;
     });
     DenseSet<Buffer *> taken;
     for (auto [value, buffer] : made) {
-      // A carried tile's memory holds its present value until it is overwritten; it moves nowhere.
+      // A carried tile's buffer holds its current value until it is overwritten, so it cannot be
+      // reused.
       if (llvm::any_of(buffers,
                        [&](auto &entry) { return entry.second == buffer && entry.first != value; }))
         continue;
       for (auto [read, here] : onlyHere) {
         Buffer *old = bufferOf(read);
-        if (!old || old == buffer || old->stays || !here || taken.contains(old) || !old->sameForm(*buffer))
+        if (!old || old == buffer || old->isTaskInvariant || !here || taken.contains(old) ||
+            !old->sameForm(*buffer))
           continue;
         Operation *def = read.getDefiningOp();
         if (!def || def->getBlock() != block || isa<scf::ForOp, scf::IfOp>(def))
@@ -306,14 +316,14 @@ void Plan::liveness(Block *block) {
 
 void Plan::allocate() {
   if (configuration) {
-    // Written before everything else.
+    // Written before all others.
     configuration->start = 0;
     configuration->end = 0;
   }
   std::vector<Buffer *> order;
   for (auto &buffer : storage)
     if (buffer->end >= 0) {
-      if (buffer->stays)
+      if (buffer->isTaskInvariant)
         std::tie(buffer->start, buffer->end) = std::pair(0, INT_MAX);
       order.push_back(buffer.get());
     }

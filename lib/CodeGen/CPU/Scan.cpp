@@ -1,11 +1,11 @@
-//===- Scan.cpp - Running joins along a dimension of a tile ---------------===//
+//===- Scan.cpp - Prefix scans along a dimension of a tile ----------------===//
 //
-// Across rows, a vector of columns is joined row after row: as many chains as there are lanes. Along
-// a row, the lanes of each vector are joined in log2(lanes) steps, in which every lane takes the one
-// 1, 2, 4, … lanes before it, and the last element so far is joined to all of them. Input and result
-// are buffers.
+// Across rows, vectors of columns are combined row by row: as many chains as lanes. Along a row,
+// the lanes of each vector are combined in log2(lanes) steps, in which every lane takes the lane 1,
+// 2, 4, … before it, and the running value is combined with all of them. Input and result are
+// buffers.
 //
-// By a key, elements are joined one after the other to what a small table has for theirs.
+// A scan by key combines each element in order with a small table's entry for its key.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 
-/// Columns [start, start + lanes), or one column where there is just one.
+/// Columns [start, start + lanes), or a single column.
 static Position columnsAt(ArrayRef<Ix> index, Ix start, int64_t lanes) {
   Position at;
   at.index.assign(index.begin(), index.end());
@@ -34,8 +34,8 @@ static Position without(Position at, int64_t dim) {
   return at;
 }
 
-/// Every lane joined with those before it.
-Value KernelEmitter::runningJoin(tile::ScanOp op, Value vector) {
+/// The prefix scan of the lanes of a vector.
+Value KernelEmitter::scanLanes(tile::ScanOp op, Value vector) {
   Type element = Plan::elementOf(op.getInput());
   int64_t lanes = Emitter::lanesOf(vector.getType());
   for (int64_t distance = 1; distance < lanes; distance *= 2) {
@@ -55,7 +55,7 @@ void KernelEmitter::scanAlongRow(tile::ScanOp op, SmallVector<Ix, 4> index) {
   int64_t whole = columns / lanes * lanes;
   auto step = [&](Ix start, int64_t width, Value before) -> Value {
     Position at = columnsAt(index, start, width);
-    Value own = runningJoin(op, loadBuffer(from, at));
+    Value own = scanLanes(op, loadBuffer(from, at));
     Value joined = e.join(op.getReduceOp(), e.splat(before, at.lanes), own, element);
     storeBuffer(to, joined, at);
     return at.lanes ? e.extract(joined, at.lanes - 1) : joined;
@@ -73,13 +73,13 @@ void KernelEmitter::scanAlongRow(tile::ScanOp op, SmallVector<Ix, 4> index) {
   storeBuffer(*plan.bufferOf(op.getTotal()), total, row);
 }
 
-/// `index` has zero in the place of the scanned dimension.
+/// `index` has zero for the scanned dimension.
 void KernelEmitter::scanAcrossRows(tile::ScanOp op, SmallVector<Ix, 4> index) {
   const Buffer &from = *plan.bufferOf(op.getInput()), &to = *plan.bufferOf(op.getResult());
   Type element = Plan::elementOf(op.getInput());
   ArrayRef<int64_t> shape = Plan::shapeOf(op.getInput());
   int64_t columns = shape.back(), lanes = cpu.lanes(4), dim = op.getDim();
-  constexpr int64_t most = 4; // vectors side by side
+  constexpr int64_t most = 4; // adjacent vectors
   auto strip = [&](Ix start, int64_t vectors, int64_t width) {
     auto at = [&](ArrayRef<Ix> row, int64_t v) {
       return columnsAt(row, e.add(start, v * lanes), width);
@@ -87,18 +87,18 @@ void KernelEmitter::scanAcrossRows(tile::ScanOp op, SmallVector<Ix, 4> index) {
     SmallVector<Value> totals;
     for (int64_t v = 0; v < vectors; ++v)
       totals.push_back(evaluate(op.getInit(), without(at(index, v), dim)));
-    totals = e.loop(e.integer(0), e.integer(shape[dim]), 1, totals,
-                    [&](Value i, ValueRange carried) {
-                      SmallVector<Ix, 4> row = index;
-                      row[dim] = Ix(i);
-                      SmallVector<Value> next;
-                      for (int64_t v = 0; v < vectors; ++v) {
-                        Value own = loadBuffer(from, at(row, v));
-                        next.push_back(e.join(op.getReduceOp(), carried[v], own, element));
-                        storeBuffer(to, next.back(), at(row, v));
-                      }
-                      return next;
-                    });
+    totals =
+        e.loop(e.integer(0), e.integer(shape[dim]), 1, totals, [&](Value i, ValueRange carried) {
+          SmallVector<Ix, 4> row = index;
+          row[dim] = Ix(i);
+          SmallVector<Value> next;
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value own = loadBuffer(from, at(row, v));
+            next.push_back(e.join(op.getReduceOp(), carried[v], own, element));
+            storeBuffer(to, next.back(), at(row, v));
+          }
+          return next;
+        });
     for (int64_t v = 0; v < vectors; ++v)
       storeBuffer(*plan.bufferOf(op.getTotal()), totals[v], without(at(index, v), dim));
   };
@@ -115,7 +115,7 @@ void KernelEmitter::scanAcrossRows(tile::ScanOp op, SmallVector<Ix, 4> index) {
     strip(Ix(whole * lanes), 1, columns - whole * lanes);
 }
 
-/// `index` has zero in the place of the scanned dimension.
+/// `index` has zero for the scanned dimension.
 void KernelEmitter::scanByKey(tile::ScanOp op, SmallVector<Ix, 4> index) {
   const Buffer &to = *plan.bufferOf(op.getResult()), &table = *plan.bufferOf(op.getTotal());
   Type element = Plan::elementOf(op.getInput());
@@ -139,7 +139,7 @@ void KernelEmitter::scanByKey(tile::ScanOp op, SmallVector<Ix, 4> index) {
     at.index[dim] = Ix(i);
     Value key = e.cast(evaluate(op.getKey(), at), Plan::elementOf(op.getKey()), e.i64);
     Value last = e.integer(keys - 1);
-    // As an unsigned number a negative key is beyond the last.
+    // A negative key is out of range as an unsigned number.
     Value isInside = e.cmp(LLVM::ICmpPredicate::ule, key, last);
     Position own = entry(Ix(e.select(isInside, key, last)));
     Value joined =

@@ -1,8 +1,9 @@
-//===- Scatter.cpp - Elements at computed places --------------------------===//
+//===- Scatter.cpp - Scatters ---------------------------------------------===//
 //
-// Elements of a sum are added one after the other, since two of them may go to one place. Only along
-// a dimension on which the place does not depend are they neighbours that a vector adds at once.
-// Other elements go to places of their own: a vector of them to a vector of addresses.
+// A scatter that adds processes its elements in order, since two of them may have the same index.
+// Only along a dimension on which the index does not depend are they contiguous, so that a vector
+// adds them at once. Other scatters have distinct indices: a vector is stored to a vector of
+// addresses.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -12,22 +13,22 @@ using namespace tessera;
 using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
-/// Where the elements at `at` go, which all have the same places.
+/// The destination of the elements at `at`, which all have the same index.
 KernelEmitter::Destination KernelEmitter::destinationOf(tile::ScatterOp op, const Position &at) {
   const Access &access = accesses.find(op)->second;
   Destination result;
   Position first;
   first.index = at.index;
-  for (auto [tile, place] : llvm::zip_equal(op.getPlaces(), access.places)) {
+  for (auto [tile, bounds] : llvm::zip_equal(op.getIndices(), access.gatherIndices)) {
     Value index = e.cast(evaluate(tile, first), Plan::elementOf(tile), e.i64);
-    // As an unsigned number a negative index is beyond every size.
-    result.isInside = e.andI(result.isInside, e.cmp(ICmpPredicate::ule, index, place.last));
-    result.moved = e.add(result.moved, e.mul(Ix(index), place.stride));
+    // A negative index is out of range as an unsigned number.
+    result.isInside = e.andI(result.isInside, e.cmp(ICmpPredicate::ule, index, bounds.last));
+    result.moved = e.add(result.moved, e.mul(Ix(index), bounds.stride));
   }
   return result;
 }
 
-/// Adds or puts the elements at `at` where they are known to go.
+/// Adds or stores the elements at `at` to a known destination.
 void KernelEmitter::addAt(tile::ScatterOp op, const Position &at, Ix moved) {
   const Access &access = accesses.find(op)->second;
   Type element = Plan::elementOf(op.getValue());
@@ -54,7 +55,7 @@ void KernelEmitter::addAt(tile::ScatterOp op, const Position &at, Ix moved) {
   e.branch(e.cmp(ICmpPredicate::sgt, count, e.integer(0)), add, nullptr);
 }
 
-/// A row that goes to one place: vector after vector, a few at a time.
+/// A row with one index: vector by vector, a few at a time.
 void KernelEmitter::addRow(tile::ScatterOp op, Position at, Ix moved) {
   constexpr int64_t most = 4;
   int64_t columns = Plan::shapeOf(op.getValue()).back(), lanes = std::min(cpu.lanes(4), columns);
@@ -76,26 +77,26 @@ void KernelEmitter::addRow(tile::ScatterOp op, Position at, Ix moved) {
     add(Ix(column), std::min(lanes, columns - column));
 }
 
-/// Puts the lanes at `at` at their places, those that are inside.
-void KernelEmitter::putAt(tile::ScatterOp op, const Position &at) {
+/// Stores the lanes at `at` whose indices are in range.
+void KernelEmitter::storeAt(tile::ScatterOp op, const Position &at) {
   const Access &access = accesses.find(op)->second;
   Type element = Plan::elementOf(op.getValue());
   Value value = e.toStorage(evaluate(op.getValue(), at), element), isInside;
   Value offsets = e.mulI(e.iota(e.i64, at.lanes),
                          e.splat(e.materialize(access.strides[at.vectorDim]), at.lanes));
-  for (auto [tile, place] : llvm::zip_equal(op.getPlaces(), access.places)) {
+  for (auto [tile, bounds] : llvm::zip_equal(op.getIndices(), access.gatherIndices)) {
     Value index = e.cast(evaluate(tile, at), Plan::elementOf(tile), e.i64);
-    // As an unsigned number a negative index is beyond every size.
-    isInside = e.andI(isInside, e.cmp(ICmpPredicate::ule, index, e.splat(place.last, at.lanes)));
-    offsets = e.addI(offsets, e.mulI(index, e.splat(e.materialize(place.stride), at.lanes)));
+    // A negative index is out of range as an unsigned number.
+    isInside = e.andI(isInside, e.cmp(ICmpPredicate::ule, index, e.splat(bounds.last, at.lanes)));
+    offsets = e.addI(offsets, e.mulI(index, e.splat(e.materialize(bounds.stride), at.lanes)));
   }
   if (Value count = validLanes(access, at))
     isInside = e.andI(isInside, e.laneMask(at.lanes, count));
   e.maskedScatter(value, accessAddress(access, at, element), offsets, isInside);
 }
 
-/// A row whose elements have places of their own.
-void KernelEmitter::putRow(tile::ScatterOp op, Position at) {
+/// A row whose elements have an index each.
+void KernelEmitter::storeRow(tile::ScatterOp op, Position at) {
   int64_t columns = Plan::shapeOf(op.getValue()).back(), lanes = std::min(cpu.lanes(4), columns);
   int64_t whole = columns / lanes * lanes;
   at.vectorDim = int(at.index.size());
@@ -103,7 +104,7 @@ void KernelEmitter::putRow(tile::ScatterOp op, Position at) {
     MemoScope scope(*this);
     at.index.push_back(column);
     at.lanes = width;
-    putAt(op, at);
+    storeAt(op, at);
     at.index.pop_back();
   };
   e.loop(e.integer(0), e.integer(whole), lanes, [&](Value column) { put(Ix(column), lanes); });
@@ -127,14 +128,14 @@ void KernelEmitter::emitScatter(tile::ScatterOp op) {
   int last = int(shape.size()) - 1;
   bool isRow = last >= 0 && access.strides[last].isConstant() &&
                access.strides[last].constant == bytes &&
-               llvm::all_of(op.getPlaces(), [&](Value tile) { return isUniform(tile, last); });
+               llvm::all_of(op.getIndices(), [&](Value tile) { return isUniform(tile, last); });
   bool isSpread = !op.getSum() && !isRow && last >= 0;
-  versioned(isFull(read.getArrayRef()), [&] {
+  emitVersioned(isFull(read.getArrayRef()), [&] {
     Position at;
     std::function<void(int)> nest = [&](int d) {
       MemoScope scope(*this);
       if (isSpread && d == last)
-        return putRow(op, at);
+        return storeRow(op, at);
       if (d > last || (isRow && d == last)) {
         Position first = at;
         if (d == last)

@@ -1,10 +1,10 @@
-//===- Transpose.cpp - Loads whose neighbours lie along another dimension -===//
+//===- Transpose.cpp - Loads that are contiguous along another dimension --===//
 //
-// A tile whose elements are neighbours in memory along dimension `unit`, not along its last one, is
-// copied to scratch memory block by block: short pieces (128 bits of the result) of as many memory
-// rows as a vector has lanes are joined to vectors, each holding every w-th row, and a w×w
-// transposition inside the 128-bit lanes finishes the work. Joining costs no shuffles beyond the
-// loads, so a block takes w·log2(w) shuffles per w vectors.
+// A tile that is contiguous in memory along dimension `unit`, not along its last one, is copied to
+// scratch memory block by block. Short runs (128 bits of the result) of as many memory rows as a
+// vector has lanes are combined to vectors, each holding every w-th row, and a w×w transposition
+// inside the 128-bit lanes finishes the work. Combining takes no shuffles beyond the loads, so a
+// block takes w·log2(w) shuffles per w vectors.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -18,12 +18,12 @@ void KernelEmitter::emitTranspose(const Item &item) {
     return emitInterleave(item);
   auto load = item.roots.front().value.getDefiningOp<tile::LoadOp>();
   const Buffer &dest = *item.roots.front().dest;
-  versioned(isFull({load.getOperation()}),
-            [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
+  emitVersioned(isFull({load.getOperation()}),
+                [&] { emitTransposeNest(load, dest, Ix(0), item.shape.back()); });
 }
 
-/// Transposes the w vectors (two or four) inside each group of w lanes: the shuffles are single
-/// instructions everywhere.
+/// Transposes the w vectors (two or four) inside each group of w lanes with shuffles that are
+/// single instructions on every target.
 SmallVector<Value> KernelEmitter::transposeLanes(ArrayRef<Value> vectors) {
   int32_t w = vectors.size(), lanes = Emitter::lanesOf(vectors[0].getType());
   auto inLanes = [&](Value x, Value y, ArrayRef<int32_t> pattern) {
@@ -43,7 +43,7 @@ SmallVector<Value> KernelEmitter::transposeLanes(ArrayRef<Value> vectors) {
           inLanes(high01, high23, {0, 1, 4, 5}), inLanes(high01, high23, {2, 3, 6, 7})};
 }
 
-/// Copies `count` positions of the last dimension, from `first` on, to the head of `dest`.
+/// Copies `count` positions of the last dimension, from `first` on, to the start of `dest`.
 void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix first,
                                       int64_t count) {
   const Access &access = accesses.find(load)->second;
@@ -53,8 +53,8 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
   int64_t destBytes = Emitter::byteWidth(dest.element);
   int64_t w = destBytes >= 8 ? 2 : 4, lanes = cpu.lanes(std::max<int64_t>(destBytes, 4));
 
-  // `width` neighbours (widened to w) of memory row `row`, starting at `start` along the unit
-  // dimension.
+  // Loads `width` consecutive elements (widened to w) of memory row `row`, from `start` along the
+  // unit dimension.
   auto piece = [&](ArrayRef<Ix> index, Ix start, Ix row, int64_t width) {
     Position at;
     at.index.assign(index.begin(), index.end());
@@ -73,7 +73,7 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
     }
     return e.widen(value, e.integerOrReal(0, Emitter::withLanes(stored, w)));
   };
-  // A block of `rows` memory rows by `width` neighbours.
+  // A block of `rows` memory rows by `width` consecutive elements.
   auto block = [&](ArrayRef<Ix> index, Ix start, int64_t width, Ix row, int64_t rows) {
     SmallVector<Value> vectors;
     for (int64_t i = 0; i < w; ++i) {
@@ -125,9 +125,9 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
       if (whole) {
         Value end = e.integer(whole);
         if (first.isConstant() && count == shape[last])
-          end = e.minI(limit(extents->of(load, last), count,
-                             std::max(lanes, extents->contractionStep())),
-                       end);
+          end = e.minI(
+              limit(extents->of(load, last), count, std::max(lanes, extents->contractionStep())),
+              end);
         e.loop(e.integer(0), end, lanes, [&](Value row) { sweep(index, Ix(row), lanes); });
       }
       if (count > whole)

@@ -1,11 +1,11 @@
-//===- Float8.cpp - Floats of eight bits in CUDA Tile IR ------------------===//
+//===- Float8.cpp - fp8 in CUDA Tile IR -----------------------------------===//
 //
-// e4m3 and e5m2 are stored only: every conversion goes through f32. Chips before sm_90 know them in
-// no operation of CUDA Tile IR; there they are bytes, converted by integer arithmetic, and products
-// take them as f16, which holds both exactly.
+// e4m3 and e5m2 are storage types: every conversion goes through f32. Chips without them in CUDA
+// Tile IR store bytes, convert by integer arithmetic, and use f16 operands in MMA, which hold both
+// exactly.
 //
-// Rounding is to nearest even. What is too large becomes infinite in e5m2, and nan in e4m3, which
-// has no infinity, as in PyTorch; the machine's own conversion would give the largest number.
+// Rounding is to nearest even. As in PyTorch, overflow becomes infinity in e5m2 and nan in e4m3,
+// which has no infinity; the hardware's conversion would saturate.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelLowering.h"
@@ -15,10 +15,10 @@ namespace tessera::cudatile {
 
 static bool isE4M3(mlir::Type type) { return llvm::isa<mlir::Float8E4M3FNType>(type); }
 
-Value KernelLowering::oddF32(Value x) {
+Value KernelLowering::roundToOddF32(Value x) {
   Value near = b.convert(x, TypeKind::F32), back = b.convert(near, TypeKind::F64);
   Value pattern = b.bitcast(near, TypeKind::I32);
-  // Towards zero first, then the last bit says that something was cut off.
+  // Round towards zero, then set the last bit if the result is inexact.
   Value isOver = b.compare(Predicate::Greater, b.abs(back), b.abs(x));
   Value isInexact = b.compare(Predicate::NotEqual, back, x);
   pattern = b.sub(pattern, b.convert(isOver, TypeKind::I32));
@@ -29,7 +29,7 @@ Value KernelLowering::oddF32(Value x) {
 Value KernelLowering::fromFloat8(Value x, mlir::Type from) {
   if (options.hasFloat8)
     return b.convert(x, TypeKind::F32);
-  if (!isE4M3(from)) { // the upper half of an f16
+  if (!isE4M3(from)) { // the upper byte of an f16
     Value bits = b.convert(x, TypeKind::I16, Signedness::Unsigned);
     bits = b.elementwise(Opcode::ShLI, {bits, fillInt(bits, 8)});
     return b.convert(b.bitcast(bits, TypeKind::F16), TypeKind::F32);
@@ -41,19 +41,20 @@ Value KernelLowering::fromFloat8(Value x, mlir::Type from) {
   auto shifted = [&](Value value, int64_t count) {
     return b.elementwise(Opcode::ShLI, {value, fillInt(bits, count)});
   };
-  // Exponent and mantissa in the places of an f32; a product repairs the bias, subnormals included.
-  Value magnitude = masked(0x7f), place = b.bitcast(shifted(magnitude, 20), TypeKind::F32);
-  Value scaled = b.bitcast(b.mul(place, fill(place, 0x1p120)), TypeKind::I32);
+  // Shift exponent and mantissa into position. A multiplication corrects the bias, also of
+  // subnormals.
+  Value magnitude = masked(0x7f), moved = b.bitcast(shifted(magnitude, 20), TypeKind::F32);
+  Value scaled = b.bitcast(b.mul(moved, fill(moved, 0x1p120)), TypeKind::I32);
   Value isNan = b.compare(Predicate::Equal, magnitude, fillInt(bits, 0x7f));
   Value result = b.select(isNan, fillInt(bits, 0x7fc00000), scaled);
   result = b.elementwise(Opcode::OrI, {result, shifted(masked(0x80), 24)});
   return b.bitcast(result, TypeKind::F32);
 }
 
-/// The machine's conversion, with its largest numbers replaced.
+/// The hardware's conversion, with saturated values replaced.
 Value KernelLowering::roundToFloat8(Value x, mlir::Type to) {
   Value pattern = b.bitcast(b.convert(x, kindOf(to)), TypeKind::I8), magnitude = b.abs(x);
-  // Half way to the number after the largest, which in e4m3 is the even neighbour.
+  // Halfway from the largest value to the next; in e4m3 that would be even, so the tie rounds down.
   Value isBeyond = isE4M3(to)
                        ? b.compare(Predicate::Greater, magnitude, fill(x, 464), Ordering::Unordered)
                        : b.compare(Predicate::GreaterOrEqual, magnitude, fill(x, 61440));
@@ -79,15 +80,15 @@ Value KernelLowering::toFloat8(Value x, mlir::Type to) {
                          {{"signedness", Builder::of(Signedness::Unsigned)}});
   };
   Value magnitude = masked(bits, 0x7fffffff), sign = masked(shifted(bits, 24), 0x80);
-  // Subnormal results: a power of two whose last place is theirs aligns the mantissa and rounds it.
+  // Subnormal results: adding a power of two with the same ulp aligns the mantissa and rounds it.
   int alignment = 1 - bias - mantissa + 23;
   Value aligned = b.add(b.abs(x), fill(x, std::ldexp(1, alignment)));
   Value small = b.sub(b.bitcast(aligned, TypeKind::I32), number((127 + alignment) << 23));
-  // Normal results: half of the last place, a little less where the digit before is even, carries.
+  // Normal results: add half an ulp, or just less if the last kept bit is even, and truncate.
   Value odd = masked(shifted(magnitude, cut), 1);
   int64_t rebias = int64_t(bias - 127) * (1 << 23) + (1 << (cut - 1)) - 1;
   Value normal = shifted(b.add(b.add(magnitude, number(rebias)), odd), cut);
-  // The code after the largest number is infinity, or nan where there is none.
+  // The encoding after the largest finite value is infinity, or nan for e4m3.
   normal = b.min(normal, number(isE4M3(to) ? 0x7f : 0x7c), Signedness::Unsigned);
   Value isSmall = b.compare(Predicate::Less, magnitude, number((128 - bias) << 23));
   Value isNan = b.compare(Predicate::Greater, magnitude, number(0x7f800000));

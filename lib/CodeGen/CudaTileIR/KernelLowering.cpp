@@ -1,4 +1,4 @@
-//===- KernelLowering.cpp - Parameters, control and coordinates -----------===//
+//===- KernelLowering.cpp - Parameters, control flow and coordinates ------===//
 #include "KernelLowering.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
@@ -60,8 +60,8 @@ Type KernelLowering::typeOf(mlir::Type type) {
   return b.tile(kindOf(type), {});
 }
 
-/// Whether an argument is a number that programs compute with, in 64 bits, and not a size of something.
-static bool isNumber(mlir::Value argument) {
+/// Whether an argument is a 64-bit integer of the program, and not a size or a coordinate.
+static bool isInteger64(mlir::Value argument) {
   return argument.getType().isIndex() && !argument.use_empty() &&
          llvm::all_of(argument.getUsers(), [](mlir::Operation *user) {
            auto splat = dyn_cast<tile::SplatOp>(user);
@@ -72,10 +72,10 @@ static bool isNumber(mlir::Value argument) {
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});
-  bool isRow = hint("persistent") || kernel.getGridRank() > 1;
+  bool isLinear = hint("persistent_ctas") || kernel.getGridRank() > 1;
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
     if (role == WordRole::Grid) {
-      if (isRow)
+      if (isLinear)
         parameters.push_back(b.tile(TypeKind::I32, {}));
       return;
     }
@@ -84,20 +84,20 @@ void KernelLowering::declare() {
       TypeKind element = kindOf(cast<tile::ViewType>(type).getElementType());
       parameters.push_back(b.tile(b.pointer(b.element(inMemory(element))), {}));
     } else if (role == WordRole::Scalar) {
-      bool isWide = isNumber(kernel.getArgument(argument));
+      bool isWide = isInteger64(kernel.getArgument(argument));
       parameters.push_back(b.tile(isWide ? TypeKind::I64 : inMemory(kindOf(type)), {}));
     } else {
       parameters.push_back(size);
     }
   });
   EntryHints entry;
-  auto take = [&](std::optional<unsigned> &to, llvm::StringRef name) {
+  auto copyHint = [&](std::optional<unsigned> &to, llvm::StringRef name) {
     if (std::optional<int64_t> value = hint(name))
       to = *value;
   };
-  take(entry.workerWarps, "warps");
-  take(entry.occupancy, "residents");
-  take(entry.clusterSize, "cluster");
+  copyHint(entry.workerWarps, "num_warps");
+  copyHint(entry.occupancy, "min_ctas_per_sm");
+  copyHint(entry.clusterSize, "cluster_size");
   std::map<std::string, EntryHints> hints;
   if (entry.workerWarps || entry.occupancy || entry.clusterSize)
     hints["default"] = entry;
@@ -107,14 +107,14 @@ void KernelLowering::declare() {
   auto word = words.begin();
   forEachWord(kernel, [&](WordRole role, unsigned number, unsigned) {
     if (role == WordRole::Grid) {
-      if (isRow)
+      if (isLinear)
         gridWords.push_back(b.assumeBounded(*word++, 1));
       return;
     }
     mlir::Value argument = kernel.getArgument(number);
     Value value = *word++;
     if (role == WordRole::Scalar) {
-      if (isNumber(argument))
+      if (isInteger64(argument))
         set(argument, value);
       else
         set(argument, argument.getType().isIndex() ? b.assumeBounded(value, 0)
@@ -123,15 +123,14 @@ void KernelLowering::declare() {
     }
     Tensor &tensor = tensors[argument];
     if (role == WordRole::Address)
-      tensor.pointer =
-          b.assumeDivisible(value, coordinates.addressDivisor(argument));
+      tensor.pointer = b.assumeDivisible(value, coordinates.addressDivisor(argument));
     else
       (role == WordRole::Size ? tensor.sizes : tensor.strides).push_back(value);
   });
   declareTensors();
 }
 
-/// The innermost place in a source file, if there is one.
+/// The innermost location in a source file; null: none.
 static mlir::FileLineColLoc fileLocation(mlir::Location location) {
   mlir::FileLineColLoc found;
   location->walk([&](mlir::Location each) {
@@ -142,26 +141,26 @@ static mlir::FileLineColLoc fileLocation(mlir::Location location) {
 }
 
 void KernelLowering::setLocation(mlir::Location location) {
-  mlir::FileLineColLoc place = fileLocation(location);
-  if (!place)
+  mlir::FileLineColLoc source = fileLocation(location);
+  if (!source)
     return b.setLocation(0);
-  std::string file = place.getFilename().str();
+  std::string file = source.getFilename().str();
   if (!subprogram) {
     size_t slash = file.rfind('/');
     std::string folder = slash == std::string::npos ? "" : file.substr(0, slash);
     uint32_t entry =
         b.debugFile(slash == std::string::npos ? file : file.substr(slash + 1), folder);
-    subprogram = b.debugSubprogram(entry, place.getLine(), kernel.getName().str());
-    b.setEntryLocation(b.debugLocation(subprogram, file, place.getLine(), place.getColumn()));
+    subprogram = b.debugSubprogram(entry, source.getLine(), kernel.getName().str());
+    b.setEntryLocation(b.debugLocation(subprogram, file, source.getLine(), source.getColumn()));
   }
-  b.setLocation(b.debugLocation(subprogram, file, place.getLine(), place.getColumn()));
+  b.setLocation(b.debugLocation(subprogram, file, source.getLine(), source.getColumn()));
 }
 
 //===----------------------------------------------------------------------===//
-// The walk
+// The body
 //===----------------------------------------------------------------------===//
 
-/// What a region yields, with the tokens behind it.
+/// Appends the tokens to the values that a region yields.
 static Builder::Values withTokens(llvm::MapVector<mlir::Value, Value> &tokens,
                                   Builder::Values yielded) {
   for (auto &[view, token] : tokens)
@@ -185,13 +184,13 @@ LogicalResult KernelLowering::run() {
     return failure();
   declare();
   declareAccesses();
-  if (failed(lowerPrograms()) || failedInside)
+  if (failed(lowerGrid()) || failedInside)
     return failure();
   b.endEntry();
   return success();
 }
 
-std::array<Value, 3> KernelLowering::placeOf(Value linear, const std::array<Value, 3> &sizes) {
+std::array<Value, 3> KernelLowering::programIds(Value linear, const std::array<Value, 3> &sizes) {
   auto [nx, ny, nz] = sizes;
   Value z, rest = linear;
   if (kernel.getGridRank() > 2) {
@@ -199,17 +198,17 @@ std::array<Value, 3> KernelLowering::placeOf(Value linear, const std::array<Valu
     z = b.div(linear, plane);
     rest = b.rem(linear, plane);
   }
-  std::optional<int64_t> group = hint("group");
+  std::optional<int64_t> group = hint("raster_group");
   if (!group || kernel.getGridRank() < 2)
     return {b.rem(rest, nx), b.div(rest, nx), z};
-  // Groups of `group` rows; inside of one the row varies fastest. The last group may be smaller.
+  // Within groups of `group` rows the row varies fastest. The last group may be smaller.
   Value rows = b.i32(*group), area = b.mul(nx, rows);
   Value first = b.mul(b.div(rest, area), rows);
   Value height = b.min(b.sub(ny, first), rows), inside = b.rem(rest, area);
   return {b.div(inside, height), b.add(first, b.rem(inside, height)), z};
 }
 
-LogicalResult KernelLowering::lowerPrograms() {
+LogicalResult KernelLowering::lowerGrid() {
   mlir::Block &body = kernel.getBody().front();
   std::array<Value, 3> launched = b.blockId();
   if (gridWords.empty()) {
@@ -217,18 +216,18 @@ LogicalResult KernelLowering::lowerPrograms() {
     return lower(body);
   }
   std::array<Value, 3> sizes = {gridWords[0], gridWords[0], gridWords[0]};
-  Value places = gridWords[0];
+  Value count = gridWords[0];
   for (size_t dim = 1; dim < gridWords.size(); ++dim)
-    places = b.mul(places, sizes[dim] = gridWords[dim]);
-  if (!hint("persistent")) {
-    blockId = placeOf(launched[0], sizes);
+    count = b.mul(count, sizes[dim] = gridWords[dim]);
+  if (!hint("persistent_ctas")) {
+    blockId = programIds(launched[0], sizes);
     return lower(body);
   }
-  b.forLoop(launched[0], places, b.gridSize()[0], withTokens(tokens, {}),
+  b.forLoop(launched[0], count, b.gridSize()[0], withTokens(tokens, {}),
             [&](const Values &arguments) {
               for (auto [i, entry] : llvm::enumerate(tokens))
                 entry.second = arguments[1 + i];
-              blockId = placeOf(arguments[0], sizes);
+              blockId = programIds(arguments[0], sizes);
               failedInside |= failed(lower(body));
               return withTokens(tokens, {});
             });
@@ -264,11 +263,11 @@ LogicalResult KernelLowering::lower(mlir::Operation &op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Control
+// Control flow
 //===----------------------------------------------------------------------===//
 
-/// The first value of something that a loop carries. The assembler (13.3 and 13.4) crashes where a
-/// loop goes on with a number that another loop reduced; a product in between avoids it.
+/// The initial value of a loop-carried variable. tileiras 13.3 and 13.4 crash if it is a scalar
+/// that another loop has reduced; a multiplication by 1 in between avoids that.
 Value KernelLowering::initialValue(mlir::Value value) {
   auto type = dyn_cast<mlir::RankedTensorType>(value.getType());
   bool isReduced = type && type.getRank() == 0 && value.getDefiningOp<scf::ForOp>();
@@ -370,7 +369,7 @@ LogicalResult KernelLowering::lowerIndex(mlir::Operation &op) {
     else if (auto number = dyn_cast<mlir::FloatAttr>(constant.getValue()))
       set(constant, b.constantBits(type, number.getValue().bitcastToAPInt().getZExtValue()));
     else
-      return op.emitError("expected a number");
+      return op.emitError("expected an integer or floating-point constant");
     return success();
   }
   Value x = get(op.getOperand(0)), y = op.getNumOperands() > 1 ? get(op.getOperand(1)) : Value();
@@ -385,15 +384,11 @@ LogicalResult KernelLowering::lowerIndex(mlir::Operation &op) {
           .Case([&](arith::FloorDivSIOp) { return b.floorDiv(x, y); })
           .Case([&](arith::DivSIOp) { return b.div(x, y); })
           .Case([&](arith::RemSIOp) { return b.rem(x, y); })
-          // Coordinates are not negative where these are used.
+          // These are used with non-negative coordinates only.
           .Case([&](arith::DivUIOp) { return b.div(x, y); })
           .Case([&](arith::RemUIOp) { return b.rem(x, y); })
-          .Case([&](arith::AndIOp) {
-            return b.elementwise(Opcode::AndI, {x, y});
-          })
-          .Case([&](arith::OrIOp) {
-            return b.elementwise(Opcode::OrI, {x, y});
-          })
+          .Case([&](arith::AndIOp) { return b.elementwise(Opcode::AndI, {x, y}); })
+          .Case([&](arith::OrIOp) { return b.elementwise(Opcode::OrI, {x, y}); })
           .Case([&](arith::CmpIOp cmp) { return b.compare(predicateOf(cmp.getPredicate()), x, y); })
           .Case([&](arith::SelectOp select) { return b.select(x, y, get(select.getFalseValue())); })
           .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](mlir::Operation *cast) {

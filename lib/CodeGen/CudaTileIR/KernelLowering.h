@@ -1,20 +1,20 @@
-//===- KernelLowering.h - One kernel's way to CUDA Tile IR -----*- C++ -*-===//
+//===- KernelLowering.h - One tile kernel to CUDA Tile IR ------*- C++ -*-===//
 //
-// Walks a tile kernel once and appends operations to a builder. Tiles become tiles, `index` values
-// and scalars become tiles of rank 0. Views are made at the beginning of the entry, one partition
-// for each way in which the kernel cuts a tensor, so that loads in loops find them.
+// Iterates over a tile kernel once and appends operations to a builder. Tiles become tiles; `index`
+// values and scalars become tiles of rank 0. The entry block creates the partition views, one for
+// each way in which the kernel partitions a tensor, so that loops only use them.
 //
-// A load or store goes through a partition view when its tile is known to touch the tensor: indices
-// outside a view's index space are undefined there. Other accesses, with padding that views do not
-// have or with strides that they do not allow, go through pointers and a mask.
+// A load or store uses a partition view if its tile is known to touch the tensor, since an index
+// outside of a view's index space is undefined behaviour. Other accesses use pointers and a mask:
+// those with a padding that views lack, or with strides that they do not allow.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
 #define TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
 
-#include "tessera/Analysis/Coordinates.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -33,17 +33,17 @@ private:
   /// A tensor in memory, as the parameters describe it.
   struct Tensor {
     Value pointer;
-    Value view;             // made when an access needs it
+    Value view;             // created at the first access that needs it
     Values sizes, strides;  // rank-0 integers, one for each dimension, static ones included
-    bool isOrdered = false; // accesses need tokens: it is read and written, or written twice
+    bool isOrdered = false; // accesses need tokens: there are loads and stores, or several stores
   };
 
-  // KernelLowering.cpp: parameters, control, coordinates
+  // KernelLowering.cpp: parameters, control flow, coordinates
   void declare();
-  /// The body once, or for each place of the grid that this program comes to.
-  mlir::LogicalResult lowerPrograms();
-  /// Places of the grid in the order in which they are taken; `sizes` are the grid's.
-  std::array<Value, 3> placeOf(Value linear, const std::array<Value, 3> &sizes);
+  /// Lowers the body once, or in a loop over the grid for a persistent kernel.
+  mlir::LogicalResult lowerGrid();
+  /// The program ids from a linear number, in raster order; `sizes` are those of the grid.
+  std::array<Value, 3> programIds(Value linear, const std::array<Value, 3> &sizes);
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
@@ -55,15 +55,15 @@ private:
   // LowerTiles.cpp
   mlir::LogicalResult lowerShape(mlir::Operation &op);
   mlir::LogicalResult lowerReduce(tile::ReduceOp reduce);
-  Value sumOfProducts(Value lhs, Value rhs);
+  Value elementwiseMma(Value lhs, Value rhs);
   mlir::LogicalResult lowerScan(tile::ScanOp scan);
   mlir::LogicalResult lowerMma(tile::MmaOp mma);
 
   // LowerMemory.cpp
   void declareTensors();
-  int64_t toldDivisor(int64_t divisor, tile::ViewType type) const;
+  int64_t usefulDivisor(int64_t divisor, tile::ViewType type) const;
   void declareAccesses();
-  /// A tensor of one dimension or more as a view; made at the first call.
+  /// The tensor view of an argument of rank 1 or more; created at the first call.
   Value tensorViewFor(mlir::Value argument);
   mlir::LogicalResult lowerLoad(tile::LoadOp load);
   mlir::LogicalResult lowerGather(tile::GatherOp gather);
@@ -72,7 +72,7 @@ private:
   struct Access;
   std::optional<int64_t> alignedDim(const Access &access) const;
   bool mayEndInChunk(const Access &access) const;
-  bool isLooseRow(const Access &access) const;
+  bool isUnalignedRow(const Access &access) const;
   bool usesView(const Access &access) const;
   Value partitionFor(const Access &access);
   Values indicesFor(const Access &access);
@@ -80,25 +80,27 @@ private:
   Value maskFor(const Access &access);
   Value pointersFor(const Access &access);
   std::optional<Padding> viewPadding(const Access &access);
-  /// What is read beyond the tensor.
+  /// A tile of the pad, for elements outside of the tensor.
   Value paddingFor(const Access &access, mlir::Attribute pad);
 
   // LowerScalar.cpp
+  Value functionOf(ScalarOp op, Value x);
+  Value roundTo(ScalarOp op, Value x, bool isFloat);
   Value scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element);
-  Value quick(ScalarOp op, llvm::ArrayRef<Value> x);
+  Value approximate(ScalarOp op, llvm::ArrayRef<Value> x);
   Value integerDivision(ScalarOp op, Value x, Value y, Signedness sign);
   Value roundEven(Value x);
   Value scaleB(Value x, Value exponent);
   Value overOnePlusExp(Value numerator, Value argument);
-  Value quickExp2(Value x);
-  Value quickOverOnePlusExp(Value numerator, Value argument);
+  Value approximateExp2(Value x);
+  Value approximateOverOnePlusExp(Value numerator, Value argument);
   Value shift(ScalarOp op, Value x, Value y, Signedness sign);
   mlir::LogicalResult lowerMap(tile::MapOp map);
   mlir::LogicalResult lowerCast(tile::CastOp cast);
 
   // Float8.cpp
-  /// An f64 as an f32, rounded to odd: a second rounding to fewer bits then decides alone.
-  Value oddF32(Value x);
+  /// Rounds an f64 to an f32 to odd: a second rounding to fewer bits then equals a single one.
+  Value roundToOddF32(Value x);
   Value fromFloat8(Value x, mlir::Type from);
   Value toFloat8(Value x, mlir::Type to);
   Value roundToFloat8(Value x, mlir::Type to);
@@ -107,13 +109,13 @@ private:
   Value get(mlir::Value value) const { return values.lookup(value); }
   void set(mlir::Value value, Value result) { values[value] = result; }
   Type typeOf(mlir::Type type);
-  /// Bools are bytes in memory.
+  /// Bools are stored as bytes.
   static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
   TypeKind kindOf(mlir::Type type) const;
   std::optional<int64_t> hint(llvm::StringRef name) const {
     return getHint(tile::KernelOp(kernel).getHintsAttr(), name);
   }
-  AccessHints accessHints() const { return {.allowTma = hint("bulk").value_or(1) != 0}; }
+  AccessHints accessHints() const { return {.allowTma = hint("use_tma").value_or(1) != 0}; }
   TypeKind indexKind() const { return options.wideIndices ? TypeKind::I64 : TypeKind::I32; }
   Value index(int64_t value) { return b.constantInt(b.tile(indexKind(), {}), value); }
   /// A tile of the type of `like` with one value everywhere.
@@ -133,14 +135,14 @@ private:
   std::map<SymExpr, Value> sizes; // of tensors, and index arguments
   /// Partition views by tensor and type.
   std::map<std::pair<uint32_t, uint32_t>, Value> partitions;
-  /// What these have beyond the tensor.
+  /// Per tensor, the padding of its views.
   llvm::DenseMap<mlir::Value, Padding> paddings;
-  /// For each ordered tensor the token of its last access; carried by loops and branches.
+  /// Per ordered tensor, the token of its last access; carried by loops and branches.
   llvm::MapVector<mlir::Value, Value> tokens;
   std::array<Value, 3> blockId;
-  Values gridWords; // where the grid is larger than what is launched
+  Values gridWords; // sizes of the grid; only where the launch has fewer dimensions or CTAs
   uint32_t subprogram = 0;
-  /// A failure inside a region, which the builder's functions cannot return.
+  /// Whether lowering failed in a region; the builder's callbacks cannot return that.
   bool failedInside = false;
 };
 
@@ -149,7 +151,7 @@ inline Signedness signednessOf(mlir::Type type) {
   return type.isUnsignedInteger() || type.isInteger(1) ? Signedness::Unsigned : Signedness::Signed;
 }
 
-/// A shape as the builder has it.
+/// The shape of a tile in the builder's type.
 inline Builder::Shape shapeOf(mlir::Type type) {
   auto shape = llvm::cast<mlir::RankedTensorType>(type).getShape();
   return Builder::Shape(shape.begin(), shape.end());

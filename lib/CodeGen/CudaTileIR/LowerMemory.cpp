@@ -1,5 +1,11 @@
 //===- LowerMemory.cpp - Tensors, loads and stores ------------------------===//
+//
+// Declares the tensors of an entry with their partition views, and lowers accesses to views or to
+// pointers. TMA moves 16-byte chunks; what is known of alignment decides which form is used.
+//
+//===----------------------------------------------------------------------===//
 #include "KernelLowering.h"
+#include "tessera/Target/CudaLimits.h"
 
 using llvm::cast;
 using llvm::dyn_cast;
@@ -16,10 +22,10 @@ struct KernelLowering::Access {
   mlir::OperandRange coords;
   llvm::ArrayRef<int64_t> dims;
   Builder::Shape shape;
-  /// May reach beyond the tensor.
+  /// Whether the tile may reach out of the tensor.
   bool isChecked;
   std::optional<Padding> padding = {};
-  /// The padding is none that views know.
+  /// Whether the pad is none that views have.
   bool hasOtherPadding = false;
   bool isStore = false;
 
@@ -32,12 +38,13 @@ struct KernelLowering::Access {
         shape(shapeOf(store.getValue().getType())), isChecked(store.getBounded()), isStore(true) {}
   explicit Access(tile::ScatterOp scatter)
       : view(scatter.getView()), coords(scatter.getCoords()), dims(scatter.getDims()),
-        shape(shapeOf(scatter.getValue().getType())), isChecked(scatter.getBounded()), isStore(true) {}
+        shape(shapeOf(scatter.getValue().getType())), isChecked(scatter.getBounded()),
+        isStore(true) {}
 
   tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
 
-  /// The tensor's dimensions in the order of a partition's tiles: those that are not in `dims` have
-  /// size 1 and come first.
+  /// The dimensions of the tensor in the order of the tiles of its partition: those that are not in
+  /// `dims` have size 1 and are first.
   Builder::Shape order() const {
     Builder::Shape order;
     for (int64_t dim = 0; dim < int64_t(type().getRank()); ++dim)
@@ -47,15 +54,17 @@ struct KernelLowering::Access {
     return order;
   }
 
-  /// Where a dimension of the tensor stands in the tile.
-  int64_t placeOf(int64_t dim) const { return llvm::find(dims, dim) - dims.begin(); }
+  /// The dimension of the tile along a dimension of the tensor.
+  int64_t tileDim(int64_t dim) const { return llvm::find(dims, dim) - dims.begin(); }
 
   /// Whether at most one dimension is longer than 1.
   bool isRow() const {
     return llvm::count_if(shape, [](int64_t size) { return size > 1; }) <= 1;
   }
 
-  int64_t tileSize(int64_t dim) const { return llvm::is_contained(dims, dim) ? shape[placeOf(dim)] : 1; }
+  int64_t tileSize(int64_t dim) const {
+    return llvm::is_contained(dims, dim) ? shape[tileDim(dim)] : 1;
+  }
 
   Builder::Shape partitionShape() const {
     Builder::Shape sizes(type().getRank() - dims.size(), 1);
@@ -63,12 +72,13 @@ struct KernelLowering::Access {
     return sizes;
   }
 
-  bool throughView(const Coordinates &coordinates, bool anyStrides) const {
-    // Views have elements, and steps forward.
+  bool fitsView(const Coordinates &coordinates, bool anyStrides) const {
+    // Views have at least one element and positive strides.
     if (hasOtherPadding || !type().getRank() || llvm::is_contained(type().getShape(), 0))
       return false;
     for (int64_t dim = 0; dim < int64_t(type().getRank()); ++dim)
-      if (coordinates.isBackward(view, dim) || (anyStrides && !coordinates.hasPositiveStride(view, dim)))
+      if (coordinates.isBackward(view, dim) ||
+          (anyStrides && !coordinates.hasPositiveStride(view, dim)))
         return false;
     return !isChecked || llvm::all_of(llvm::seq<int64_t>(0, type().getRank()), [&](int64_t dim) {
       return coordinates.touches(coords[dim], view, dim, tileSize(dim));
@@ -76,7 +86,7 @@ struct KernelLowering::Access {
   }
 };
 
-/// The padding of views that gives this number.
+/// The padding of views with this value; none: views have none.
 static std::optional<Padding> namedPadding(mlir::Attribute pad) {
   if (auto number = dyn_cast<mlir::IntegerAttr>(pad))
     return number.getValue().isZero() ? std::optional(Padding::Zero) : std::nullopt;
@@ -98,16 +108,16 @@ KernelLowering::Access::Access(tile::LoadOp load)
 }
 
 //===----------------------------------------------------------------------===//
-// At the beginning of the entry
+// The entry block
 //===----------------------------------------------------------------------===//
 
-/// TMA moves chunks of 16 bytes.
-static constexpr int64_t kChunk = 16;
+static constexpr int64_t kChunk = CudaLimits::bulkAlignment;
 
-/// What is told of a size or a stride. Of less than a chunk nothing is: the assembler (13.4) makes wide loads of it
-/// for threads whose elements lie apart.
-int64_t KernelLowering::toldDivisor(int64_t divisor, tile::ViewType type) const {
-  return divisor * typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8 < kChunk ? 1 : divisor;
+/// The divisor of a size or a stride that tileiras is given; 1 if it is less than a chunk. From a
+/// smaller one tileiras 13.4 makes wide loads for threads whose elements are not contiguous.
+int64_t KernelLowering::usefulDivisor(int64_t divisor, tile::ViewType type) const {
+  return divisor * typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8 < kChunk ? 1
+                                                                                       : divisor;
 }
 
 void KernelLowering::declareTensors() {
@@ -119,7 +129,8 @@ void KernelLowering::declareTensors() {
     for (unsigned dim = 0; dim < type.getRank(); ++dim) {
       Value &size = tensor.sizes[dim], &stride = tensor.strides[dim];
       if (type.isDynamic(dim))
-        size = b.assumeDivisible(b.assumeBounded(size, 0), toldDivisor(type.getDivisor(dim), type));
+        size =
+            b.assumeDivisible(b.assumeBounded(size, 0), usefulDivisor(type.getDivisor(dim), type));
       else
         size = index(type.getShape()[dim]);
       sizes.try_emplace(coordinates.size(argument, dim), size);
@@ -130,7 +141,8 @@ void KernelLowering::declareTensors() {
       }
       if (coordinates.hasPositiveStride(argument, dim))
         stride = b.assumeBounded(stride, 0);
-      stride = b.assumeDivisible(stride, toldDivisor(coordinates.strideDivisor(argument, dim), type));
+      stride =
+          b.assumeDivisible(stride, usefulDivisor(coordinates.strideDivisor(argument, dim), type));
     }
   }
 }
@@ -146,7 +158,7 @@ Value KernelLowering::tensorViewFor(mlir::Value argument) {
     shape.push_back(type.isDynamic(dim) ? kDynamic : type.getShape()[dim]);
     if (type.isDynamic(dim))
       dynamicSizes.push_back(tensor.sizes[dim]);
-    // Only steps forward come here; those of unknown size are left to run time.
+    // Strides are positive here; dynamic ones are operands.
     int64_t step = type.getStrides()[dim];
     bool isStatic = !mlir::ShapedType::isDynamic(step) && step > 0;
     strides.push_back(isStatic ? step : kDynamic);
@@ -173,7 +185,8 @@ void KernelLowering::declareAccesses() {
     if (!usesView(access))
       return;
     if (access.padding)
-      paddings.try_emplace(access.view, access.type().getElementType().isF64() ? Padding::Zero : *access.padding);
+      paddings.try_emplace(access.view, access.type().getElementType().isF64() ? Padding::Zero
+                                                                               : *access.padding);
     partitionFor(access);
   });
   for (auto &[argument, tensor] : tensors) {
@@ -183,14 +196,14 @@ void KernelLowering::declareAccesses() {
   }
 }
 
-/// The padding that a load has from its view. Views of a tensor that differ in it are not used: tileiras takes them for
-/// one where they cut the tensor into the same tiles, transposed or not. The first padding is that of all views, and
-/// loads that want another one put it in. Of f64 it knows zeros only.
+/// The padding of the view of a load. All views of a tensor have the padding of the first one,
+/// because tileiras merges views that partition a tensor in the same way, transposed or not. Loads
+/// with another padding select it. f64 supports zero only.
 std::optional<Padding> KernelLowering::viewPadding(const Access &access) {
   return access.padding ? std::optional(paddings.at(access.view)) : std::nullopt;
 }
 
-/// The partition view of an access; made at the first call.
+/// The partition view of an access; created at the first call.
 Value KernelLowering::partitionFor(const Access &access) {
   Value tensor = tensorViewFor(access.view);
   Type type = b.partitionViewType(b.typeOf(tensor), access.partitionShape(), access.order(),
@@ -209,10 +222,10 @@ Builder::Values KernelLowering::indicesFor(const Access &access) {
 }
 
 //===----------------------------------------------------------------------===//
-// What TMA can do
+// Alignment
 //===----------------------------------------------------------------------===//
 
-/// The dimension whose elements lie beside each other, if all rows along it begin with a whole chunk.
+/// The contiguous dimension, if all rows along it are aligned to a chunk.
 std::optional<int64_t> KernelLowering::alignedDim(const Access &access) const {
   tile::ViewType type = access.type();
   int64_t bytes = typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8;
@@ -223,14 +236,16 @@ std::optional<int64_t> KernelLowering::alignedDim(const Access &access) const {
     int64_t stride = type.getStrides()[dim];
     if (stride == 1)
       inner = dim;
-    else if ((mlir::ShapedType::isDynamic(stride) ? coordinates.strideDivisor(access.view, dim) : stride) * bytes %
-             kChunk)
+    else if ((mlir::ShapedType::isDynamic(stride) ? coordinates.strideDivisor(access.view, dim)
+                                                  : stride) *
+             bytes % kChunk)
       return std::nullopt;
   }
   return inner;
 }
 
-/// Whether aligned rows may end within a chunk. A store by TMA writes it whole, beyond the end of the row too.
+/// Whether aligned rows may end within a chunk. A TMA store writes the whole chunk, also past the
+/// end of the row.
 bool KernelLowering::mayEndInChunk(const Access &access) const {
   std::optional<int64_t> inner = alignedDim(access);
   if (!inner)
@@ -240,47 +255,49 @@ bool KernelLowering::mayEndInChunk(const Access &access) const {
   return size * typeSpec(inMemory(kindOf(type.getElementType()))).bits / 8 % kChunk;
 }
 
-/// Whether the access is to a part of one row where neither TMA nor wide instructions can help. Through a view each element would be compared
-/// with the sizes of all dimensions; through pointers only with that of the row.
-bool KernelLowering::isLooseRow(const Access &access) const {
+/// Whether the tile is a part of one row that neither TMA nor vector instructions can access. A
+/// view compares each element with the sizes of all dimensions, pointers only with that of the row.
+bool KernelLowering::isUnalignedRow(const Access &access) const {
   auto isLong = [](int64_t size) { return size > 1; };
   if (options.wideIndices || llvm::count_if(access.shape, isLong) != 1)
     return false;
-  bool mayHelp = mayEndInChunk(access) ? !access.isStore && accessHints().allowTma : alignedDim(access).has_value();
-  if (mayHelp)
+  bool isAligned = mayEndInChunk(access) ? !access.isStore && accessHints().allowTma
+                                         : alignedDim(access).has_value();
+  if (isAligned)
     return false;
   int64_t dim = access.dims[llvm::find_if(access.shape, isLong) - access.shape.begin()];
   return access.type().getStrides()[dim] == 1;
 }
 
 bool KernelLowering::usesView(const Access &access) const {
-  return access.throughView(coordinates, options.anyStrides) && !isLooseRow(access);
+  return access.fitsView(coordinates, options.anyStrides) && !isUnalignedRow(access);
 }
 
 //===----------------------------------------------------------------------===//
-// Through pointers
+// Pointers
 //===----------------------------------------------------------------------===//
 
-/// Positions of all of a tile's elements along a dimension of the tensor, in 64 bits. Tiles of several dimensions are
-/// addressed so: from shorter forms tileiras makes code that spills.
+/// The positions of a tile's elements along a dimension of the tensor, in 64 bits. Tiles of several
+/// dimensions use this form, because tileiras makes code that spills from shorter ones.
 Value KernelLowering::positionsFor(const Access &access, int64_t dim) {
   int64_t size = access.tileSize(dim);
   Value first = b.convert(get(access.coords[dim]), TypeKind::I64);
   if (!llvm::is_contained(access.dims, dim))
     return splat(first, access.shape);
   Value along = b.add(b.iota(TypeKind::I64, size), splat(b.mul(first, b.i64(size)), {size}));
-  return b.broadcastInDims(along, access.shape, {access.placeOf(dim)});
+  return b.broadcastInDims(along, access.shape, {access.tileDim(dim)});
 }
 
-/// Which of a tile's elements lie in the tensor. Positions have 64 bits unless the tile is known to touch the tensor:
-/// a coordinate far outside must stay outside. None: all of them.
+/// The mask of a tile's elements in the tensor; none: all of them. Positions have 64 bits unless
+/// the tile is known to touch the tensor, so that a coordinate far outside does not wrap around.
 Value KernelLowering::maskFor(const Access &access) {
   Value mask;
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     int64_t size = access.tileSize(dim);
     if (!access.isRow()) {
       Value end = splat(b.convert(tensors[access.view].sizes[dim], TypeKind::I64), access.shape);
-      Value inside = b.compare(Predicate::Less, positionsFor(access, dim), end, Ordering::Ordered, Signedness::Unsigned);
+      Value inside = b.compare(Predicate::Less, positionsFor(access, dim), end, Ordering::Ordered,
+                               Signedness::Unsigned);
       mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
       continue;
     }
@@ -288,23 +305,25 @@ Value KernelLowering::maskFor(const Access &access) {
     if (touches && size == 1)
       continue;
     TypeKind kind = touches ? indexKind() : TypeKind::I64;
-    // Equal sizes by one name make equal masks one mask.
+    // One value for equal sizes lets CSE merge equal masks.
     Value end = b.convert(sizes.at(coordinates.size(access.view, dim)), kind);
-    Value position = b.mul(b.convert(get(access.coords[dim]), kind), b.constantInt(b.tile(kind, {}), size));
+    Value position =
+        b.mul(b.convert(get(access.coords[dim]), kind), b.constantInt(b.tile(kind, {}), size));
     if (size > 1) {
       position = b.add(b.iota(kind, size), splat(position, {size}));
       end = splat(end, {size});
     }
-    // As an unsigned number a negative position is beyond every size.
+    // Compared as unsigned, a negative position is past every size.
     Value inside = b.compare(Predicate::Less, position, end, Ordering::Ordered,
                              touches ? Signedness::Signed : Signedness::Unsigned);
-    inside = size > 1 ? b.broadcastInDims(inside, access.shape, {access.placeOf(dim)}) : splat(inside, access.shape);
+    inside = size > 1 ? b.broadcastInDims(inside, access.shape, {access.tileDim(dim)})
+                      : splat(inside, access.shape);
     mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
   }
   return mask;
 }
 
-/// The addresses of a tile's elements: that of the first one, and distances from it.
+/// The addresses of a tile's elements: the first one plus distances.
 Value KernelLowering::pointersFor(const Access &access) {
   const Tensor &tensor = tensors[access.view];
   Value first, distances;
@@ -325,7 +344,7 @@ Value KernelLowering::pointersFor(const Access &access) {
       continue;
     Value along = b.iota(TypeKind::I64, size);
     along = isDense ? along : b.mul(along, splat(stride, {size}));
-    along = b.broadcastInDims(along, access.shape, {access.placeOf(dim)});
+    along = b.broadcastInDims(along, access.shape, {access.tileDim(dim)});
     distances = distances ? b.add(distances, along) : along;
   }
   Value pointer = first ? b.offset(tensor.pointer, first) : tensor.pointer;
@@ -335,7 +354,8 @@ Value KernelLowering::pointersFor(const Access &access) {
 
 Value KernelLowering::paddingFor(const Access &access, mlir::Attribute pad) {
   auto number = dyn_cast<mlir::FloatAttr>(pad);
-  llvm::APInt bits = number ? number.getValue().bitcastToAPInt() : cast<mlir::IntegerAttr>(pad).getValue();
+  llvm::APInt bits =
+      number ? number.getValue().bitcastToAPInt() : cast<mlir::IntegerAttr>(pad).getValue();
   TypeKind kind = inMemory(kindOf(access.type().getElementType()));
   return b.constantBits(b.tile(kind, access.shape), bits.getZExtValue());
 }
@@ -351,8 +371,10 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   Value tile, done;
   if (usesView(access)) {
     AccessHints hints = accessHints();
-    if (std::optional<int64_t> ahead = hint("ahead"); ahead && isa<mlir::scf::ForOp>(load->getParentOp()))
-      hints.latency = *ahead;
+    // The latency of a load is the number of iterations that it is issued ahead.
+    if (std::optional<int64_t> stages = hint("num_stages");
+        stages && isa<mlir::scf::ForOp>(load->getParentOp()))
+      hints.latency = *stages - 1;
     auto loaded = b.load(partitionFor(access), indicesFor(access), after, hints);
     tile = b.reshape(loaded.tile, access.shape);
     done = loaded.token;
@@ -379,17 +401,17 @@ LogicalResult KernelLowering::lowerGather(tile::GatherOp gather) {
   Value after = ordered == tokens.end() ? Value() : ordered->second;
   TypeKind kind = kindOf(gather.getType().getElementType());
   Value pointers = pointersFor(access), mask = access.isChecked ? maskFor(access) : Value();
-  for (auto [i, tile] : llvm::enumerate(gather.getPlaces())) {
+  for (auto [i, tile] : llvm::enumerate(gather.getIndices())) {
     unsigned dim = access.coords.size() + i;
-    Value place = b.convert(get(tile), TypeKind::I64);
+    Value index = b.convert(get(tile), TypeKind::I64);
     Value last = b.sub(b.convert(tensor.sizes[dim], TypeKind::I64), b.i64(1));
-    place = b.min(place, splat(last, access.shape), Signedness::Signed);
-    place = b.max(place, fillInt(place, 0), Signedness::Signed);
+    index = b.min(index, splat(last, access.shape), Signedness::Signed);
+    index = b.max(index, fillInt(index, 0), Signedness::Signed);
     if (access.type().getStrides()[dim] != 1) {
       Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
-      place = b.mul(place, splat(stride, access.shape));
+      index = b.mul(index, splat(stride, access.shape));
     }
-    pointers = b.offset(pointers, place);
+    pointers = b.offset(pointers, index);
   }
   Value padding = mask ? paddingFor(access, *gather.getPad()) : Value();
   Builder::Loaded loaded = b.loadPointers(pointers, mask, padding, after);
@@ -413,15 +435,16 @@ LogicalResult KernelLowering::lowerStore(tile::StoreOp store) {
     hints.allowTma &= !access.isChecked || !mayEndInChunk(access);
     done = b.store(whole, partitionFor(access), indicesFor(access), after, hints);
   } else {
-    done = b.storePointers(pointersFor(access), tile, access.isChecked ? maskFor(access) : Value(), after);
+    done = b.storePointers(pointersFor(access), tile, access.isChecked ? maskFor(access) : Value(),
+                           after);
   }
   if (ordered != tokens.end())
     ordered->second = done;
   return success();
 }
 
-/// Elements go to places of their own, or are added in order of arrival; sums in another order were
-/// taken apart by the scheduler.
+/// Stores elements at their indices, or adds them atomically in any order. The schedule has
+/// expanded ordered sums.
 LogicalResult KernelLowering::lowerScatter(tile::ScatterOp scatter) {
   Access access(scatter);
   int64_t bits = access.type().getElementType().getIntOrFloatBitWidth();
@@ -434,18 +457,18 @@ LogicalResult KernelLowering::lowerScatter(tile::ScatterOp scatter) {
   if (b.elementKindOf(tile) == TypeKind::I1)
     tile = b.convert(tile, TypeKind::I8);
   Value pointers = pointersFor(access), mask = access.isChecked ? maskFor(access) : Value();
-  for (auto [i, places] : llvm::enumerate(scatter.getPlaces())) {
+  for (auto [i, indices] : llvm::enumerate(scatter.getIndices())) {
     unsigned dim = access.coords.size() + i;
-    Value place = b.convert(get(places), TypeKind::I64);
+    Value index = b.convert(get(indices), TypeKind::I64);
     Value end = splat(b.convert(tensor.sizes[dim], TypeKind::I64), access.shape);
-    // As an unsigned number a negative place is beyond every size.
-    Value inside = b.compare(Predicate::Less, place, end, Ordering::Ordered, Signedness::Unsigned);
+    // Compared as unsigned, a negative index is past every size.
+    Value inside = b.compare(Predicate::Less, index, end, Ordering::Ordered, Signedness::Unsigned);
     mask = mask ? b.elementwise(Opcode::AndI, {mask, inside}) : inside;
     if (access.type().getStrides()[dim] != 1) {
       Value stride = b.convert(tensor.strides[dim], TypeKind::I64);
-      place = b.mul(place, splat(stride, access.shape));
+      index = b.mul(index, splat(stride, access.shape));
     }
-    pointers = b.offset(pointers, place);
+    pointers = b.offset(pointers, index);
   }
   Value done = scatter.getSum() ? b.atomicAdd(pointers, tile, mask, after)
                                 : b.storePointers(pointers, tile, mask, after);

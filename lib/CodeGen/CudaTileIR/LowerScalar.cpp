@@ -1,8 +1,8 @@
 //===- LowerScalar.cpp - Scalar semantics on tiles ------------------------===//
 //
-// What each primitive of the scalar vocabulary and each conversion is in CUDA Tile IR, with the
-// same results as on the CPU: nan propagates, integer division by zero gives zero, shifts by the
-// width or more shift everything out.
+// Lowers the primitive scalar operations and conversions to CUDA Tile IR, with the same results as
+// on the CPU: nan propagates, integer division by zero gives zero, shifts by the width or more
+// shift everything out.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelLowering.h"
@@ -37,8 +37,8 @@ Value KernelLowering::integerDivision(ScalarOp op, Value x, Value y, Signedness 
 }
 
 Value KernelLowering::roundEven(Value x) {
-  // Adding and taking away 2^mantissa leaves the nearest even integer; larger numbers have no
-  // fraction, and the sign is that of x even when the result is zero.
+  // Adding and subtracting 2^mantissa rounds to the nearest even integer. Larger values have no
+  // fraction. The sign is that of x, also of a zero result.
   bool isF32 = b.elementKindOf(x) == TypeKind::F32;
   Value shift = fill(x, isF32 ? 0x1p23 : 0x1p52), magnitude = b.abs(x);
   Value rounded = b.sub(b.add(magnitude, shift), shift);
@@ -52,7 +52,7 @@ Value KernelLowering::roundEven(Value x) {
 }
 
 Value KernelLowering::scaleB(Value x, Value exponent) {
-  // In three exact steps, so that the result may overflow or underflow gradually.
+  // Three multiplications, of which only the last rounds: the result may underflow gradually.
   bool isF32 = b.elementKindOf(x) == TypeKind::F32;
   TypeKind bits = isF32 ? TypeKind::I32 : TypeKind::I64;
   int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
@@ -80,21 +80,73 @@ Value KernelLowering::shift(ScalarOp op, Value x, Value y, Signedness sign) {
   return sign == Signedness::Signed ? shifted : b.select(tooFar, zero, shifted);
 }
 
-Value KernelLowering::quickExp2(Value x) {
+Value KernelLowering::approximateExp2(Value x) {
   return b.elementwise(Opcode::Exp2, {x}, {{"flush_to_zero", Attribute::integer(1)}});
 }
 
-/// numerator / (1 + exp(-argument)) of f32, without the care for numbers near the ends of the range.
-Value KernelLowering::quickOverOnePlusExp(Value numerator, Value argument) {
-  Value power = quickExp2(b.mul(argument, fill(argument, -M_LOG2E)));
+/// numerator / (1 + exp(-argument)) of f32 by approximate instructions.
+Value KernelLowering::approximateOverOnePlusExp(Value numerator, Value argument) {
+  Value power = approximateExp2(b.mul(argument, fill(argument, -M_LOG2E)));
   return b.div(numerator, b.add(power, fill(power, 1)), Rounding::Approx);
 }
 
 /// numerator / (1 + exp(argument))
 Value KernelLowering::overOnePlusExp(Value numerator, Value argument) {
   Value power = b.elementwise(Opcode::Exp, {argument});
-  Rounding rounding = b.elementKindOf(power) == TypeKind::F32 ? Rounding::Full : Rounding::NearestEven;
+  Rounding rounding =
+      b.elementKindOf(power) == TypeKind::F32 ? Rounding::Full : Rounding::NearestEven;
   return b.div(numerator, b.add(power, fill(power, 1)), rounding);
+}
+
+/// Operations on floats that CUDA Tile IR has, or that are built of these; none: another one.
+Value KernelLowering::functionOf(ScalarOp op, Value x) {
+  switch (op) {
+  case ScalarOp::Sqrt:
+    return b.elementwise(Opcode::Sqrt, {x});
+  case ScalarOp::Exp:
+    return b.elementwise(Opcode::Exp, {x});
+  case ScalarOp::Exp2:
+    return b.elementwise(Opcode::Exp2, {x});
+  case ScalarOp::Log:
+    return b.elementwise(Opcode::Log, {x});
+  case ScalarOp::Log2:
+    return b.elementwise(Opcode::Log2, {x});
+  case ScalarOp::Sin:
+    return b.elementwise(Opcode::Sin, {x});
+  case ScalarOp::Cos:
+    return b.elementwise(Opcode::Cos, {x});
+  case ScalarOp::Tanh:
+    return b.elementwise(Opcode::TanH, {x});
+  case ScalarOp::Rsqrt:
+    return b.elementwise(Opcode::Rsqrt, {x});
+  case ScalarOp::Sigmoid:
+    return overOnePlusExp(fill(x, 1), b.neg(x));
+  case ScalarOp::Silu:
+    return overOnePlusExp(x, b.neg(x));
+  case ScalarOp::GeluTanh: {
+    // (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)), which does not cancel.
+    Value square = b.mul(x, x);
+    Value inner = b.fma(square, fill(x, 0.044715), fill(x, 1));
+    Value argument = b.mul(b.mul(x, inner), fill(x, -2 * std::sqrt(2 / M_PI)));
+    return overOnePlusExp(x, argument);
+  }
+  default:
+    return Value();
+  }
+}
+
+/// Rounds a float to an integral value; integers stay as they are.
+Value KernelLowering::roundTo(ScalarOp op, Value x, bool isFloat) {
+  if (!isFloat)
+    return x;
+  if (op == ScalarOp::Round)
+    return roundEven(x);
+  if (op == ScalarOp::Floor)
+    return b.elementwise(Opcode::Floor, {x});
+  if (op == ScalarOp::Ceil)
+    return b.elementwise(Opcode::Ceil, {x});
+  Value isNegative = b.compare(Predicate::Less, x, fill(x, 0));
+  return b.select(isNegative, b.elementwise(Opcode::Ceil, {x}), b.elementwise(Opcode::Floor, {x}));
 }
 
 Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type element) {
@@ -125,21 +177,11 @@ Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type el
     return b.neg(x[0]);
   case ScalarOp::Abs:
     return isFloat || sign == Signedness::Signed ? b.abs(x[0]) : x[0];
-  case ScalarOp::Sqrt:
-    return b.elementwise(Opcode::Sqrt, {x[0]});
   case ScalarOp::Floor:
-    return isFloat ? b.elementwise(Opcode::Floor, {x[0]}) : x[0];
   case ScalarOp::Ceil:
-    return isFloat ? b.elementwise(Opcode::Ceil, {x[0]}) : x[0];
   case ScalarOp::Round:
-    return isFloat ? roundEven(x[0]) : x[0];
-  case ScalarOp::Trunc: {
-    if (!isFloat)
-      return x[0];
-    Value isNegative = b.compare(Predicate::Less, x[0], fill(x[0], 0));
-    return b.select(isNegative, b.elementwise(Opcode::Ceil, {x[0]}),
-                    b.elementwise(Opcode::Floor, {x[0]}));
-  }
+  case ScalarOp::Trunc:
+    return roundTo(op, x[0], isFloat);
   case ScalarOp::Eq:
     return compare(Predicate::Equal);
   case ScalarOp::Ne:
@@ -169,47 +211,20 @@ Value KernelLowering::scalar(ScalarOp op, llvm::ArrayRef<Value> x, mlir::Type el
     return b.fma(x[0], x[1], x[2]);
   case ScalarOp::ScaleB:
     return scaleB(x[0], x[1]);
-  case ScalarOp::Exp:
-    return b.elementwise(Opcode::Exp, {x[0]});
-  case ScalarOp::Exp2:
-    return b.elementwise(Opcode::Exp2, {x[0]});
-  case ScalarOp::Log:
-    return b.elementwise(Opcode::Log, {x[0]});
-  case ScalarOp::Log2:
-    return b.elementwise(Opcode::Log2, {x[0]});
-  case ScalarOp::Sin:
-    return b.elementwise(Opcode::Sin, {x[0]});
-  case ScalarOp::Cos:
-    return b.elementwise(Opcode::Cos, {x[0]});
-  case ScalarOp::Tanh:
-    return b.elementwise(Opcode::TanH, {x[0]});
-  case ScalarOp::Rsqrt:
-    return b.elementwise(Opcode::Rsqrt, {x[0]});
-  case ScalarOp::Sigmoid:
-    return overOnePlusExp(fill(x[0], 1), b.neg(x[0]));
-  case ScalarOp::Silu:
-    return overOnePlusExp(x[0], b.neg(x[0]));
-  case ScalarOp::GeluTanh: {
-    // (1 + tanh(u)) / 2 is 1 / (1 + exp(-2u)), which does not cancel.
-    Value square = b.mul(x[0], x[0]);
-    Value inner = b.fma(square, fill(x[0], 0.044715), fill(x[0], 1));
-    Value argument = b.mul(b.mul(x[0], inner), fill(x[0], -2 * std::sqrt(2 / M_PI)));
-    return overOnePlusExp(x[0], argument);
-  }
   default:
-    return Value();
+    return functionOf(op, x[0]);
   }
 }
 
-/// The quick form of an operation on f32; none: there is no other.
-Value KernelLowering::quick(ScalarOp op, llvm::ArrayRef<Value> x) {
+/// The approximate form of an operation on f32; none: there is no other.
+Value KernelLowering::approximate(ScalarOp op, llvm::ArrayRef<Value> x) {
   switch (op) {
   case ScalarOp::Exp2:
-    return quickExp2(x[0]);
+    return approximateExp2(x[0]);
   case ScalarOp::Sigmoid:
-    return quickOverOnePlusExp(fill(x[0], 1), x[0]);
+    return approximateOverOnePlusExp(fill(x[0], 1), x[0]);
   case ScalarOp::Silu:
-    return quickOverOnePlusExp(x[0], x[0]);
+    return approximateOverOnePlusExp(x[0], x[0]);
   case ScalarOp::Div:
     return b.div(x[0], x[1], Rounding::Full);
   case ScalarOp::Tanh:
@@ -223,14 +238,15 @@ LogicalResult KernelLowering::lowerMap(tile::MapOp map) {
   llvm::SmallVector<Value> inputs;
   for (mlir::Value input : map.getInputs())
     inputs.push_back(get(input));
-  // The type that decides is that of the values, not that of a condition.
+  // The last input has the type of the values; the first one may be a condition.
   mlir::Value last = map.getInputs().back();
   mlir::Type element = llvm::cast<mlir::RankedTensorType>(last.getType()).getElementType();
-  Value result = map.getFast() && element.isF32() ? quick(map.getScalarOp(), inputs) : Value();
+  Value result =
+      map.getFast() && element.isF32() ? approximate(map.getScalarOp(), inputs) : Value();
   if (!result)
     result = scalar(map.getScalarOp(), inputs, element);
   if (!result)
-    return map.emitError("is not a primitive; tile-expand-math must run first");
+    return map.emitError("expected a primitive operation; tile-expand-math must run first");
   set(map, result);
   return success();
 }
@@ -241,17 +257,17 @@ LogicalResult KernelLowering::lowerCast(tile::CastOp cast) {
   bool fromFloat = llvm::isa<mlir::FloatType>(from);
   Value input = get(cast.getInput());
   Signedness sign = signednessOf(fromFloat ? to : from);
-  // Floats of eight bits are only stored: every conversion goes through f32.
+  // fp8 types are storage types: every conversion goes through f32.
   if (isFloat8(from))
     input = fromFloat8(input, from);
   if (isFloat8(to)) {
     bool isWider = from.isF64() || (!fromFloat && from.getIntOrFloatBitWidth() >= 32);
-    Value single = isWider ? oddF32(b.convert(input, TypeKind::F64, sign))
+    Value single = isWider ? roundToOddF32(b.convert(input, TypeKind::F64, sign))
                            : b.convert(input, TypeKind::F32, sign);
     set(cast, toFloat8(single, to));
     return success();
   }
-  // Integers of one width differ only in how they are read.
+  // Signed and unsigned integers of one width have the same type.
   set(cast, b.convert(input, kindOf(to), sign));
   return success();
 }

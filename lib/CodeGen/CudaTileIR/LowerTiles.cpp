@@ -1,4 +1,4 @@
-//===- LowerTiles.cpp - Shapes, reductions and products -------------------===//
+//===- LowerTiles.cpp - Shapes, reductions and MMA ------------------------===//
 #include "KernelLowering.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -58,7 +58,7 @@ LogicalResult KernelLowering::lowerShape(mlir::Operation &op) {
   return success();
 }
 
-/// What a monoid leaves as it is.
+/// The neutral element of a reduction.
 static double identityOf(ReduceOp kind, mlir::Type element) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   bool isUnsigned = signednessOf(element) == Signedness::Unsigned;
@@ -72,57 +72,57 @@ static double identityOf(ReduceOp kind, mlir::Type element) {
   case ReduceOp::Max:
     return isUnsigned ? 0 : -infinity;
   case ReduceOp::Min:
-    // All bits set is the largest of the unsigned.
+    // All bits set: the largest unsigned value.
     return isUnsigned ? -1 : infinity;
   }
-  llvm_unreachable("all monoids are handled");
+  llvm_unreachable("all reductions are handled");
 }
 
 LogicalResult KernelLowering::lowerReduce(tile::ReduceOp reduce) {
   mlir::Type element = reduce.getInput().getType().getElementType();
   ReduceOp kind = reduce.getReduceOp();
   double identity = identityOf(kind, element);
-  // Bools are joined as 32-bit integers, where and, or are minimum and maximum.
+  // Bools are reduced as 32-bit integers: `and` is the minimum, `or` the maximum.
   Value value = get(reduce.getInput());
   bool isBool = element.isInteger(1);
   if (isBool)
     value = b.convert(value, TypeKind::I32);
   if (isBool && identity < 0)
     identity = 1;
-  ScalarOp join = reduceOpCombiner(kind);
+  ScalarOp combiner = reduceOpCombiner(kind);
   if (isBool)
-    join = kind == ReduceOp::All || kind == ReduceOp::Min || kind == ReduceOp::Prod
-               ? ScalarOp::Minimum
-               : ScalarOp::Maximum;
-  mlir::Type joined = isBool ? mlir::IntegerType::get(reduce.getContext(), 32) : element;
-  // Without care for nan a maximum is one instruction.
+    combiner = kind == ReduceOp::All || kind == ReduceOp::Min || kind == ReduceOp::Prod
+                   ? ScalarOp::Minimum
+                   : ScalarOp::Maximum;
+  mlir::Type reduced = isBool ? mlir::IntegerType::get(reduce.getContext(), 32) : element;
+  // A maximum that may drop a nan is one instruction.
   bool isFast = reduce.getSkipNan() && isa<mlir::FloatType>(element);
   Opcode fast = kind == ReduceOp::Max ? Opcode::MaxF : Opcode::MinF;
   for (int64_t dim : llvm::reverse(reduce.getDims()))
     value = b.reduce({value}, dim, {identity}, [&](const Values &arguments) {
       if (isFast)
         return Values{b.elementwise(fast, arguments)};
-      return Values{scalar(join, {arguments[0], arguments[1]}, joined)};
+      return Values{scalar(combiner, {arguments[0], arguments[1]}, reduced)};
     })[0];
   set(reduce, isBool ? b.convert(value, TypeKind::I1) : value);
   return success();
 }
 
-/// The tile's own running join behind what came before it.
+/// Scans the tile and combines the initial value with each element.
 LogicalResult KernelLowering::lowerScan(tile::ScanOp scan) {
   if (scan.getKey())
     return scan.emitOpError("expected no keys for CUDA Tile IR");
   mlir::Type element = scan.getInput().getType().getElementType();
   ReduceOp kind = scan.getReduceOp();
   bool isBool = element.isInteger(1);
-  mlir::Type joined = isBool ? mlir::IntegerType::get(scan.getContext(), 32) : element;
+  mlir::Type scanned = isBool ? mlir::IntegerType::get(scan.getContext(), 32) : element;
   ScalarOp combiner = !isBool                 ? reduceOpCombiner(kind)
                       : kind == ReduceOp::All ? ScalarOp::Minimum
                                               : ScalarOp::Maximum;
   auto wide = [&](Value value) { return isBool ? b.convert(value, TypeKind::I32) : value; };
   auto narrow = [&](Value value) { return isBool ? b.convert(value, TypeKind::I1) : value; };
-  auto join = [&](Value x, Value y) { return scalar(combiner, {x, y}, joined); };
-  auto body = [&](const Values &arguments) { return Values{join(arguments[0], arguments[1])}; };
+  auto combine = [&](Value x, Value y) { return scalar(combiner, {x, y}, scanned); };
+  auto body = [&](const Values &arguments) { return Values{combine(arguments[0], arguments[1])}; };
   double identity = identityOf(kind, element);
   unsigned dim = scan.getDim();
   Value input = wide(get(scan.getInput())), init = wide(get(scan.getInit()));
@@ -132,13 +132,13 @@ LogicalResult KernelLowering::lowerScan(tile::ScanOp scan) {
       others.push_back(d);
   Value own = b.scan({input}, dim, /*reverse=*/false, {identity}, body)[0];
   Value all = b.reduce({input}, dim, {identity}, body)[0];
-  set(scan.getResult(), narrow(join(b.broadcastInDims(init, shape, others), own)));
-  set(scan.getTotal(), narrow(join(init, all)));
+  set(scan.getResult(), narrow(combine(b.broadcastInDims(init, shape, others), own)));
+  set(scan.getTotal(), narrow(combine(init, all)));
   return success();
 }
 
-/// What a cast to the accumulator's type was made from, if products of that are exact there.
-static mlir::Value peel(mlir::Value operand) {
+/// The operand before a cast to the accumulator's type, if its products are exact there.
+static mlir::Value beforeCast(mlir::Value operand) {
   auto cast = operand.getDefiningOp<tile::CastOp>();
   if (!cast)
     return operand;
@@ -151,8 +151,8 @@ static mlir::Value peel(mlir::Value operand) {
   return operand;
 }
 
-/// The matrix product in f32, from all products of two elements.
-Value KernelLowering::sumOfProducts(Value lhs, Value rhs) {
+/// An MMA in f32 as elementwise multiplications and a reduction over K.
+Value KernelLowering::elementwiseMma(Value lhs, Value rhs) {
   int64_t rows = b.shapeOf(lhs)[0], depth = b.shapeOf(lhs)[1], columns = b.shapeOf(rhs)[1];
   Builder::Shape all{rows, depth, columns};
   Value x = b.broadcast(b.reshape(b.convert(lhs, TypeKind::F32), {rows, depth, 1}), all);
@@ -163,8 +163,9 @@ Value KernelLowering::sumOfProducts(Value lhs, Value rhs) {
 
 LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
   if (mma.getParts() > 1)
-    return mma.emitOpError("expected sums in one part for CUDA Tile IR, got ") << mma.getParts();
-  mlir::Value lhs = peel(mma.getLhs()), rhs = peel(mma.getRhs());
+    return mma.emitOpError("expected one partial accumulator for CUDA Tile IR, got ")
+           << mma.getParts();
+  mlir::Value lhs = beforeCast(mma.getLhs()), rhs = beforeCast(mma.getRhs());
   auto elementOf = [](mlir::Value value) {
     return cast<mlir::RankedTensorType>(value.getType()).getElementType();
   };
@@ -177,19 +178,20 @@ LogicalResult KernelLowering::lowerMma(tile::MmaOp mma) {
     rhs = mma.getRhs();
   }
   if (!isFloat && elementOf(lhs).getIntOrFloatBitWidth() != 8)
-    return mma.emitError("expected products of floating point numbers or bytes, got ")
+    return mma.emitError("expected operands of a floating-point or 8-bit integer type, got ")
            << elementOf(lhs);
-  auto factor = [&](mlir::Value value) {
+  auto operand = [&](mlir::Value value) {
     mlir::Type element = elementOf(value);
-    if (!isFloat8(element) || options.sumsFloat8)
+    if (!isFloat8(element) || options.hasFloat8Mma)
       return get(value);
-    return b.convert(options.hasFloat8 ? get(value) : fromFloat8(get(value), element), TypeKind::F16);
+    return b.convert(options.hasFloat8 ? get(value) : fromFloat8(get(value), element),
+                     TypeKind::F16);
   };
-  Value x = factor(lhs), y = factor(rhs), acc = get(mma.getAcc());
-  // What tileiras makes of matrix products over fewer elements is wrong.
-  constexpr int64_t shortest = 8;
-  if (b.shapeOf(x).back() < shortest && b.elementKindOf(acc) == TypeKind::F32)
-    set(mma, b.add(acc, sumOfProducts(x, y)));
+  Value x = operand(lhs), y = operand(rhs), acc = get(mma.getAcc());
+  // tileiras miscompiles an mma with a smaller K dimension.
+  constexpr int64_t minDepth = 8;
+  if (b.shapeOf(x).back() < minDepth && b.elementKindOf(acc) == TypeKind::F32)
+    set(mma, b.add(acc, elementwiseMma(x, y)));
   else
     set(mma, b.mma(x, y, acc, signednessOf(elementOf(lhs)), signednessOf(elementOf(rhs))));
   return success();

@@ -1,4 +1,4 @@
-//===- Passes.cpp - The CUDA Tile IR code generator as passes -------------===//
+//===- Passes.cpp - The pass print-cuda-tile ------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Passes.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"

@@ -1,4 +1,4 @@
-//===- Disassembler.cpp - Machine instructions of a cubin -----------------===//
+//===- Disassembler.cpp - SASS of a cubin ---------------------------------===//
 #include "tessera/CodeGen/CudaTools/Disassembler.h"
 #include "tessera/CodeGen/CudaTools/Tools.h"
 
@@ -19,7 +19,7 @@ static fs::path findDisassembler() {
 }
 
 std::optional<std::string> tessera::cuda::disassemble(std::span<const uint8_t> cubin,
-                                                          std::string &error) {
+                                                      std::string &error) {
   fs::path program = findDisassembler();
   if (program.empty()) {
     error = "neither nvdisasm nor cuobjdump was found; install one with `pip install "

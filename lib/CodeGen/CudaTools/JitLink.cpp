@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using namespace tessera::cuda;
 
 namespace {
-/// The part of nvJitLink.h that is needed; results are 0 where all is well.
+/// The part of nvJitLink.h that is used here; functions return 0 on success.
 using Handle = void *;
 constexpr int kInputPtx = 2;
 
@@ -19,33 +19,34 @@ template <typename Function> Function *symbol(const JitLink &jitLink, const char
   return reinterpret_cast<Function *>(::dlsym(jitLink.library, name));
 }
 
-/// A link that is destroyed at the end.
+/// Owns a handle of nvJitLink.
 class Link {
 public:
   Link(const JitLink &jitLink, std::vector<const char *> options) : jitLink(jitLink) {
     auto *create = symbol<int(Handle *, uint32_t, const char **)>(jitLink, "nvJitLinkCreate");
-    isMade = create && !create(&handle, static_cast<uint32_t>(options.size()), options.data());
+    isCreated = create && !create(&handle, static_cast<uint32_t>(options.size()), options.data());
   }
   ~Link() {
-    if (isMade)
+    if (isCreated)
       symbol<int(Handle *)>(jitLink, "nvJitLinkDestroy")(&handle);
   }
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
   bool assemble(std::string_view ptx) {
-    auto *add = symbol<int(Handle, int, const void *, size_t, const char *)>(jitLink, "nvJitLinkAddData");
+    auto *add =
+        symbol<int(Handle, int, const void *, size_t, const char *)>(jitLink, "nvJitLinkAddData");
     auto *complete = symbol<int(Handle)>(jitLink, "nvJitLinkComplete");
-    return isMade && add && complete && !add(handle, kInputPtx, ptx.data(), ptx.size(), "kernels") &&
-           !complete(handle);
+    return isCreated && add && complete &&
+           !add(handle, kInputPtx, ptx.data(), ptx.size(), "kernels") && !complete(handle);
   }
 
-  /// What a pair of functions gives: its size, then itself.
+  /// Calls `nameSize` and `name`, and returns the bytes; "" on failure.
   std::string get(const std::string &name) {
     auto *sizeOf = symbol<int(Handle, size_t *)>(jitLink, (name + "Size").c_str());
     auto *read = symbol<int(Handle, void *)>(jitLink, name.c_str());
     size_t size = 0;
-    if (!isMade || !sizeOf || !read || sizeOf(handle, &size) || !size)
+    if (!isCreated || !sizeOf || !read || sizeOf(handle, &size) || !size)
       return "";
     std::string bytes(size, '\0');
     return read(handle, bytes.data()) ? "" : bytes;
@@ -54,11 +55,11 @@ public:
 private:
   const JitLink &jitLink;
   Handle handle = nullptr;
-  bool isMade = false;
+  bool isCreated = false;
 };
 } // namespace
 
-static std::vector<fs::path> placesOf() {
+static std::vector<fs::path> candidatePaths() {
   std::vector<fs::path> places;
   for (const fs::path &program : searchPlaces("ptxas"))
     for (const char *folder : {"lib", "lib64"})
@@ -69,19 +70,23 @@ static std::vector<fs::path> placesOf() {
   return places;
 }
 
-/// The library if it is one and has the chip; else `error` says why not.
-static std::optional<JitLink> load(const fs::path &path, const PtxasNeeds &needs, std::string &error) {
+/// Loads the library if it is nvJitLink and knows the chip; otherwise `error` says why not.
+static std::optional<JitLink> load(const fs::path &path, const PtxasNeeds &needs,
+                                   std::string &error) {
   JitLink jitLink;
   jitLink.library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto *version = jitLink.library ? symbol<int(unsigned *, unsigned *)>(jitLink, "nvJitLinkVersion") : nullptr;
+  auto *version =
+      jitLink.library ? symbol<int(unsigned *, unsigned *)>(jitLink, "nvJitLinkVersion") : nullptr;
   if (!version || version(&jitLink.release.major, &jitLink.release.minor)) {
     error = "'" + path.string() + "' is not NVIDIA's nvJitLink";
     return std::nullopt;
   }
-  jitLink.release.text = std::to_string(jitLink.release.major) + "." + std::to_string(jitLink.release.minor);
+  jitLink.release.text =
+      std::to_string(jitLink.release.major) + "." + std::to_string(jitLink.release.minor);
   unsigned number = jitLink.release.number();
   if (number < needs.firstCuda || number > needs.lastCuda) {
-    error = path.string() + " is release " + jitLink.release.text + ", which does not know " + needs.chip;
+    error = path.string() + " is release " + jitLink.release.text + ", which does not know " +
+            needs.chip;
     return std::nullopt;
   }
   return jitLink;
@@ -100,7 +105,7 @@ std::optional<JitLink> tessera::cuda::findJitLink(const PtxasNeeds &needs, std::
     return found;
   }
   std::error_code ignored;
-  for (const fs::path &place : placesOf())
+  for (const fs::path &place : candidatePaths())
     if (!place.has_parent_path() || fs::exists(place, ignored))
       if (std::optional<JitLink> found = load(place, needs, error))
         return found;
@@ -119,7 +124,8 @@ std::optional<AssembledPtx> tessera::cuda::assemble(const JitLink &jitLink, std:
     words.push_back("-lineinfo");
   Link link(jitLink, words);
   if (!link.assemble(ptx)) {
-    error = "nvJitLink " + jitLink.release.text + " refused code for " + chip + ": " + link.get("nvJitLinkGetErrorLog");
+    error = "nvJitLink " + jitLink.release.text + " refused code for " + chip + ": " +
+            link.get("nvJitLinkGetErrorLog");
     return std::nullopt;
   }
   std::string cubin = link.get("nvJitLinkGetLinkedCubin");

@@ -1,4 +1,4 @@
-//===- Messages.cpp - Reading what assemblers say -------------------------===//
+//===- Messages.cpp - Resource usage from assembler messages --------------===//
 #include "Messages.h"
 
 #include <cctype>
@@ -7,7 +7,7 @@
 
 using namespace tessera::cuda;
 
-/// The number that stands before the words; 0 where they are not there.
+/// The number before these words in a line; 0 without them.
 static unsigned numberBefore(const std::string &line, const char *words) {
   size_t end = line.find(words);
   if (end == std::string::npos)

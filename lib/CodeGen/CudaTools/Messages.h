@@ -1,4 +1,4 @@
-//===- Messages.h - What assemblers say of kernels -------------*- C++ -*-===//
+//===- Messages.h - Resource usage from assembler messages -----*- C++ -*-===//
 #ifndef TESSERA_LIB_CODEGEN_CUDATOOLS_MESSAGES_H
 #define TESSERA_LIB_CODEGEN_CUDATOOLS_MESSAGES_H
 
@@ -6,7 +6,7 @@
 
 namespace tessera::cuda {
 
-/// Reads what they print when asked for more:
+/// Reads the verbose messages of ptxas or nvJitLink:
 ///
 ///   ptxas info    : Compiling entry function 'k' for 'sm_90a'
 ///   ptxas info    : Function properties for k

@@ -28,7 +28,7 @@ static std::string howToGet(const PtxasNeeds &needs) {
          "; TESSERA_PTXAS can name the program";
 }
 
-/// Empty where the program serves, else what is wrong with it.
+/// Sets `found` and returns "" if the program assembles for the chip; otherwise says why not.
 static std::string problemOf(const fs::path &path, const PtxasNeeds &needs,
                              std::optional<Ptxas> &found) {
   std::error_code failure;
@@ -76,8 +76,8 @@ std::optional<Ptxas> tessera::cuda::findPtxas(const PtxasNeeds &needs, std::stri
     }
     error = problem;
   }
-  error = (error.empty() ? "NVIDIA's assembler ptxas was not found" : error) + "; " +
-          howToGet(needs);
+  error =
+      (error.empty() ? "NVIDIA's assembler ptxas was not found" : error) + "; " + howToGet(needs);
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-//===- Tools.cpp - Finding and running programs of CUDA -------------------===//
+//===- Tools.cpp - Finding and running CUDA tools -------------------------===//
 #include "tessera/CodeGen/CudaTools/Tools.h"
 
 #include <cerrno>
@@ -72,7 +72,7 @@ int tessera::cuda::runTool(const std::vector<std::string> &command, const fs::pa
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static std::optional<Release> ask(const fs::path &path) {
+static std::optional<Release> queryRelease(const fs::path &path) {
   ScratchFolder scratch("tessera-release");
   if (scratch.path.empty() || runTool({path.string(), "--version"}, scratch.path / "out") != 0)
     return std::nullopt;
@@ -96,12 +96,12 @@ std::optional<Release> tessera::cuda::releaseOf(const fs::path &path) {
     if (auto found = known.find(key); found != known.end())
       return found->second;
   }
-  std::optional<Release> asked = ask(path);
-  if (asked && !failure) {
+  std::optional<Release> release = queryRelease(path);
+  if (release && !failure) {
     std::lock_guard<std::mutex> lock(mutex);
-    known.emplace(key, *asked);
+    known.emplace(key, *release);
   }
-  return asked;
+  return release;
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,8 +113,8 @@ bool tessera::cuda::isProgram(const fs::path &path) {
   return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Where pip puts the program in an environment of Python (wheels of CUDA 13, then of 12), and a link
-/// that `make tileiras` adds.
+/// Adds the paths of a program in a Python environment: the link that `make tileiras` adds, and
+/// those of the wheels of CUDA 13 and 12.
 static void addEnvironment(std::vector<fs::path> &places, const fs::path &environment,
                            const std::string &name) {
   std::error_code failure;

@@ -195,54 +195,53 @@ Value Emitter::select(Value condition, Value x, Value y) {
 // Floating point
 //===----------------------------------------------------------------------===//
 
-LLVM::FastmathFlags Emitter::freedom() const {
+LLVM::FastmathFlags Emitter::fastmathFlags() const {
   return cpu.fusesArithmetic ? LLVM::FastmathFlags::contract : LLVM::FastmathFlags::none;
 }
 
-/// sum + x y with one rounding, for halves: the first lanes of registers that have twice as many.
-static Value addProducts(Emitter &e, Value sum, Value x, Value y) {
+/// sum + x * y of f16 with one rounding (FMLAL); the operands are the low halves of f16 registers.
+static Value fusedMultiplyAddHalves(Emitter &e, Value sum, Value x, Value y) {
   int64_t lanes = Emitter::lanesOf(sum.getType());
   Type type = Emitter::withLanes(e.b.getF16Type(), 2 * lanes);
   auto grown = [&](Value halves) {
     if (halves.getType() == type)
       return halves;
-    auto lanesAndNothing = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
-    lanesAndNothing.resize(2 * lanes, -1);
-    return e.shuffle(halves, halves, lanesAndNothing);
+    auto mask = llvm::to_vector(llvm::seq<int32_t>(0, lanes));
+    mask.resize(2 * lanes, -1);
+    return e.shuffle(halves, halves, mask);
   };
   return e.intrinsic("llvm.aarch64.neon.fmlal", sum.getType(), {sum, grown(x), grown(y)});
 }
 
 Value Emitter::addHalves(Value sum, Value halves) {
   Type type = withLanes(b.getF16Type(), 2 * lanesOf(sum.getType()));
-  return addProducts(*this, sum, halves, real(1, type));
+  return fusedMultiplyAddHalves(*this, sum, halves, real(1, type));
 }
 
 Value Emitter::fadd(Value x, Value y) {
   for (auto [sum, added] : {std::pair(x, y), std::pair(y, x)}) {
     if (Value halves = halvesOf.lookup(added))
       return addHalves(sum, halves);
-    // Products of halves are exact in f32.
+    // The product of two f16 is exact in f32.
     auto product = added.getDefiningOp<LLVM::FMulOp>();
     Value lhs = product ? halvesOf.lookup(product.getLhs()) : Value();
     Value rhs = product ? halvesOf.lookup(product.getRhs()) : Value();
     if (lhs && rhs)
-      return addProducts(*this, sum, lhs, rhs);
+      return fusedMultiplyAddHalves(*this, sum, lhs, rhs);
   }
-  return LLVM::FAddOp::create(b, x, y, freedom());
+  return LLVM::FAddOp::create(b, x, y, fastmathFlags());
 }
 
 Value Emitter::fsub(Value x, Value y) {
   if (Value halves = halvesOf.lookup(x))
     return addHalves(LLVM::FNegOp::create(b, y), halves);
-  return LLVM::FSubOp::create(b, x, y, freedom());
+  return LLVM::FSubOp::create(b, x, y, fastmathFlags());
 }
 
-Value Emitter::fmul(Value x, Value y) { return LLVM::FMulOp::create(b, x, y, freedom()); }
+Value Emitter::fmul(Value x, Value y) { return LLVM::FMulOp::create(b, x, y, fastmathFlags()); }
 Value Emitter::fdiv(Value x, Value y) {
-  return LLVM::FDivOp::create(b, x, y,
-                              cpu.usesReciprocals ? LLVM::FastmathFlags::arcp
-                                                  : LLVM::FastmathFlags::none);
+  return LLVM::FDivOp::create(
+      b, x, y, cpu.usesReciprocals ? LLVM::FastmathFlags::arcp : LLVM::FastmathFlags::none);
 }
 Value Emitter::fcmp(LLVM::FCmpPredicate predicate, Value x, Value y) {
   return LLVM::FCmpOp::create(b, predicate, x, y);
@@ -257,9 +256,10 @@ Value Emitter::mulAdd(Value x, Value y, Value z) {
 }
 
 Value Emitter::opaque(Value integer) {
-  return LLVM::InlineAsmOp::create(b, integer.getType(), integer, /*asm_string=*/"", /*constraints=*/"=r,0",
-                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+  return LLVM::InlineAsmOp::create(
+             b, integer.getType(), integer, /*asm_string=*/"", /*constraints=*/"=r,0",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getResult(0);
 }
 
@@ -383,7 +383,8 @@ void Emitter::store(Value value, Value address, Scope scope) {
 
 void Emitter::storePastCaches(Value value, Value address, Scope scope) {
   int64_t bytes = lanesOf(value.getType()) * byteWidth(elementOf(value.getType()));
-  tag(LLVM::StoreOp::create(b, value, address, bytes, /*isVolatile=*/false, /*isNonTemporal=*/true), scope);
+  tag(LLVM::StoreOp::create(b, value, address, bytes, /*isVolatile=*/false, /*isNonTemporal=*/true),
+      scope);
 }
 
 Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThrough) {
@@ -391,7 +392,7 @@ Value Emitter::maskedLoad(Type type, Value address, Value mask, Value passThroug
                                     uint32_t(byteWidth(elementOf(type))));
 }
 
-bool Emitter::masksMemory(Type type) const {
+bool Emitter::hasMaskedAccess(Type type) const {
   return cpu.hasMaskedMemory && (cpu.vectorBytes == 64 || byteWidth(elementOf(type)) >= 4);
 }
 
@@ -401,52 +402,53 @@ Value Emitter::part(Value vector, int64_t first, int64_t count) {
 
 Value Emitter::loadLanes(Type type, Value address, Value count, Value padding) {
   int64_t lanes = lanesOf(type);
-  if (masksMemory(type) || !llvm::isPowerOf2_64(lanes))
+  if (hasMaskedAccess(type) || !llvm::isPowerOf2_64(lanes))
     return maskedLoad(type, address, laneMask(lanes, count), padding);
   return choose(
-      type, cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { return load(type, address, Scope()); },
-      [&] { return loadPieces(type, address, count, padding); });
+      type, cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)),
+      [&] { return load(type, address, Scope()); },
+      [&] { return loadByHalves(type, address, count, padding); });
 }
 
-/// Fewer lanes than all.
-Value Emitter::loadPieces(Type type, Value address, Value count, Value padding) {
+/// Loads fewer than all lanes.
+Value Emitter::loadByHalves(Type type, Value address, Value count, Value padding) {
   int64_t lanes = lanesOf(type), half = lanes / 2;
   if (lanes == 1)
     return padding;
   Type narrow = withLanes(elementOf(type), half);
   Value low = part(padding, 0, half), high = part(padding, half, half);
-  Value behind = this->address(address, half * byteWidth(elementOf(type)));
+  Value upper = this->address(address, half * byteWidth(elementOf(type)));
   return choose(
       type, cmp(LLVM::ICmpPredicate::sge, count, integer(half)),
       [&] {
-        Value rest = loadPieces(narrow, behind, subI(count, integer(half)), high);
+        Value rest = loadByHalves(narrow, upper, subI(count, integer(half)), high);
         return concat(load(narrow, address, Scope()), rest);
       },
-      [&] { return concat(loadPieces(narrow, address, count, low), high); });
+      [&] { return concat(loadByHalves(narrow, address, count, low), high); });
 }
 
 void Emitter::storeLanes(Value value, Value address, Value count) {
   int64_t lanes = lanesOf(value.getType());
-  if (masksMemory(value.getType()) || !llvm::isPowerOf2_64(lanes))
+  if (hasMaskedAccess(value.getType()) || !llvm::isPowerOf2_64(lanes))
     return maskedStore(value, address, laneMask(lanes, count));
   branch(
       cmp(LLVM::ICmpPredicate::sge, count, integer(lanes)), [&] { store(value, address, Scope()); },
-      [&] { storePieces(value, address, count); });
+      [&] { storeByHalves(value, address, count); });
 }
 
-void Emitter::storePieces(Value value, Value address, Value count) {
+void Emitter::storeByHalves(Value value, Value address, Value count) {
   int64_t lanes = lanesOf(value.getType()), half = lanes / 2;
   if (lanes == 1)
     return;
   Value low = part(value, 0, half), high = part(value, half, half);
-  Value behind = this->address(address, half * byteWidth(elementOf(value.getType())));
+  Value upper = this->address(address, half * byteWidth(elementOf(value.getType())));
   branch(
       cmp(LLVM::ICmpPredicate::sge, count, integer(half)),
       [&] {
         store(low, address, Scope());
-        storePieces(high, behind, subI(count, integer(half)));
+        storeByHalves(high, upper, subI(count, integer(half)));
       },
-      [&] { storePieces(low, address, count); });
+      [&] { storeByHalves(low, address, count); });
 }
 
 Value Emitter::maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough) {
@@ -515,7 +517,8 @@ void Emitter::branch(Value condition, function_ref<void()> then, function_ref<vo
   }
 }
 
-Value Emitter::choose(Type type, Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
+Value Emitter::choose(Type type, Value condition, function_ref<Value()> then,
+                      function_ref<Value()> otherwise) {
   auto op = scf::IfOp::create(b, TypeRange(type), condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(op.thenBlock());
@@ -525,10 +528,11 @@ Value Emitter::choose(Type type, Value condition, function_ref<Value()> then, fu
   return op.getResult(0);
 }
 
-SmallVector<Value> Emitter::unlessAny(Value isRare, ValueRange usual,
-                                      function_ref<SmallVector<Value>()> instead) {
+SmallVector<Value> Emitter::selectUnlessAny(Value isRare, ValueRange usual,
+                                            function_ref<SmallVector<Value>()> instead) {
   Type bits = b.getIntegerType(lanesOf(isRare.getType()));
-  Value any = cmp(LLVM::ICmpPredicate::ne, LLVM::BitcastOp::create(b, bits, isRare), integer(0, bits));
+  Value any =
+      cmp(LLVM::ICmpPredicate::ne, LLVM::BitcastOp::create(b, bits, isRare), integer(0, bits));
   auto op = scf::IfOp::create(b, TypeRange(usual), any, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(op.thenBlock());

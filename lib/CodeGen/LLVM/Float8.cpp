@@ -1,9 +1,9 @@
-//===- Float8.cpp - Floats of eight bits on lanes -------------------------===//
+//===- Float8.cpp - 8-bit floats on vectors -------------------------------===//
 //
-// e4m3 and e5m2 are stored only: these are their conversions to and from f32, in integer arithmetic
-// on whole vectors, rounding to nearest even. e5m2 is the upper half of a half; what is too large
-// for it becomes infinite. e4m3 has no infinities: what is too large, and infinity, become nan, as
-// in PyTorch's float8_e4m3fn.
+// e4m3 and e5m2 are storage types. Their conversions to and from f32 use integer arithmetic on
+// whole vectors and round to nearest even. An e5m2 is the upper half of an f16; numbers too large
+// for it become infinite. e4m3 has no infinities: numbers that are too large, and infinities,
+// become NaN, as in PyTorch's float8_e4m3fn.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/LLVM/Emitter.h"
@@ -24,7 +24,7 @@ Value Emitter::float8ToF32(Value value, Type from) {
         LLVM::ShlOp::create(b, LLVM::ZExtOp::create(b, bitsType, value), integer(8, bitsType));
     return halfToF32(LLVM::BitcastOp::create(b, withLanes(b.getF16Type(), lanes), bits));
   }
-  // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals
+  // Shift exponent and mantissa into position; a multiplication corrects the bias, subnormals
   // included.
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
   Value bits = LLVM::ZExtOp::create(b, bitsType, value);
@@ -48,19 +48,21 @@ Value Emitter::float8FromF32(Value value, Type to) {
   Value sign = LLVM::LShrOp::create(b, andI(bits, integer(int32_t(0x80000000), bitsType)),
                                     integer(24, bitsType));
   Value magnitude = andI(bits, integer(0x7fffffff, bitsType));
-  // Subnormal results: a power of two whose last place is theirs aligns the mantissa and rounds it.
+  // Subnormal results: adding a power of two with the same unit in the last place aligns and rounds
+  // the mantissa.
   int alignment = 1 - bias - mantissa + 23;
   Value aligned = LLVM::FAddOp::create(b, LLVM::BitcastOp::create(b, wide, magnitude),
                                        real(std::ldexp(1, alignment), wide));
   Value small = subI(LLVM::BitcastOp::create(b, bitsType, aligned),
                      integer((127 + alignment) << 23, bitsType));
-  // Normal results: half of the last place, a little less where the digit before is even, carries.
+  // Normal results: add half a unit in the last place, one less if the last kept bit is even, and
+  // let it carry.
   Value odd =
       andI(LLVM::LShrOp::create(b, magnitude, integer(cut, bitsType)), integer(1, bitsType));
   int32_t rebias = (bias - 127) * (1 << 23) + (1 << (cut - 1)) - 1;
   Value normal = LLVM::LShrOp::create(b, addI(addI(magnitude, integer(rebias, bitsType)), odd),
                                       integer(cut, bitsType));
-  // The code after the largest number is infinity, or nan where there is none.
+  // The code after the largest number is infinity, or NaN where there is no infinity.
   Value beyond = integer(isE4M3 ? 0x7f : 0x7c, bitsType);
   normal = select(cmp(ICmpPredicate::ult, normal, beyond), normal, beyond);
   Value isSmall = cmp(ICmpPredicate::ult, magnitude, integer((128 - bias) << 23, bitsType));

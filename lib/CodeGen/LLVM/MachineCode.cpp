@@ -1,8 +1,8 @@
-//===- MachineCode.cpp - LLVM: a short pipeline, machine code -------------===//
+//===- MachineCode.cpp - A short LLVM pipeline, and machine code ----------===//
 //
-// Kernels come vectorised, unrolled and blocked, so LLVM is asked only to clean up and to select
-// instructions: no loop vectoriser, no unrolling, no inlining. No library function is known to any
-// pass, so that none is ever called.
+// Kernels are already vectorised, unrolled and blocked, so LLVM only cleans up and selects
+// instructions: no loop vectoriser, no unrolling, no inlining. No pass knows any library function,
+// so that none is ever called.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/LLVM/MachineCode.h"
@@ -24,7 +24,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// Rewrites a loop to its rotated form: a test before the first iteration and one after each.
+/// Rotates a loop: one test before the first iteration and one after each.
 static void flattenFor(scf::ForOp op) {
   Block *before = op->getBlock(), *after = before->splitBlock(op), *body = op.getBody();
   Location loc = op.getLoc();
@@ -71,13 +71,13 @@ static void flattenIf(scf::IfOp op) {
   op.erase();
 }
 
-/// Inner operations come to light as their parents are opened.
+/// Inner operations become visible as their parents are lowered.
 void codegen::flatten(Region &region) {
   for (auto block = region.begin(); block != region.end(); ++block)
     for (Operation &op : *block) {
       if (auto loop = dyn_cast<scf::ForOp>(op)) {
         flattenFor(loop);
-        break; // the rest of this block is a later one now
+        break; // the rest of this block was moved to a new one
       }
       if (auto branch = dyn_cast<scf::IfOp>(op)) {
         flattenIf(branch);
@@ -117,7 +117,7 @@ void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 LogicalResult codegen::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
-                                   bool assembly, llvm::SmallVectorImpl<char> &out) {
+                                       bool assembly, llvm::SmallVectorImpl<char> &out) {
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
   llvm::TargetLibraryInfoImpl library(module.getTargetTriple());

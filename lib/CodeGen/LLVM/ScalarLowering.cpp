@@ -1,9 +1,9 @@
 //===- ScalarLowering.cpp - Scalar semantics on lanes ---------------------===//
 //
-// What each primitive of the scalar vocabulary, each conversion and each monoid is in LLVM
-// operations. Nothing here becomes a library call: bf16 is rounded with integer arithmetic, a half
-// is converted in software where the machine has no instruction, integer division neither traps on
-// zero nor overflows, and no remainder of floats is formed by `frem`.
+// Lowers the primitive scalar operations, conversions and reductions to LLVM operations. Nothing
+// here becomes a library call: bf16 is rounded by integer arithmetic, f16 is converted in software
+// where the target has no instruction, integer division neither traps on zero nor overflows, and
+// the remainder of floats does not use `frem`.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/LLVM/Emitter.h"
@@ -26,7 +26,7 @@ Value Emitter::floatMax(Value x, Value y, bool max) {
   return LLVM::MinimumOp::create(b, x, y, flags);
 }
 
-bool Emitter::isWholeF32(Value value) const {
+bool Emitter::isZmmOfF32(Value value) const {
   return cpu.hasScaleF && elementOf(value.getType()).isF32() && lanesOf(value.getType()) == 16;
 }
 
@@ -61,8 +61,8 @@ Value Emitter::integerDivision(ScalarOp op, Value x, Value y, bool isSigned) {
   }
 }
 
-/// x * 2^n for integral n, in two steps of which only the last rounds, so that the result may overflow or underflow
-/// gradually.
+/// x * 2^n for integral n, by two multiplications of which only the last rounds, so that the result
+/// may overflow or underflow gradually.
 Value Emitter::scaleB(Value x, Value n) {
   Type type = x.getType(), element = elementOf(type);
   int64_t lanes = lanesOf(type);
@@ -76,9 +76,11 @@ Value Emitter::scaleB(Value x, Value n) {
   bool isF32 = element.isF32();
   Type intType = withLanes(isF32 ? i32 : i64, lanes);
   int64_t bias = isF32 ? 127 : 1023, mantissa = isF32 ? 23 : 52;
-  // A sum without digits behind the point has n and twice the bias in its lowest bits; the others are shifted out.
-  // Shifted by one less, the exponent of 2^floor(n / 2) is in its place, and of 2^(n - floor(n / 2)) what is left.
-  Value shifted = LLVM::FAddOp::create(b, n, real((isF32 ? 0x1.8p23 : 0x1.8p52) + double(2 * bias), type));
+  // The addition puts n plus twice the bias into the low bits of the mantissa; the shifts drop the
+  // others. Shifted by one bit less it is the exponent of 2^floor(n / 2); the remaining bits are
+  // that of 2^(n - floor(n / 2)).
+  Value shifted =
+      LLVM::FAddOp::create(b, n, real((isF32 ? 0x1.8p23 : 0x1.8p52) + double(2 * bias), type));
   Value bits = LLVM::BitcastOp::create(b, intType, shifted);
   auto shift = [&](int64_t count) -> Value {
     return LLVM::ShlOp::create(b, bits, integer(count, intType));
@@ -89,15 +91,15 @@ Value Emitter::scaleB(Value x, Value n) {
                               power(subI(shift(mantissa), half)));
 }
 
-/// A choice between a number and a constant bound by their comparison keeps nan, which is what AArch64's minimum and
-/// maximum do in one instruction; x86 has one for the choice itself. Null for other choices.
-Value Emitter::bound(Value condition, Value x, Value y) {
+/// select(x > bound, bound, x), and with <, propagates nan, as the minimum and maximum of AArch64
+/// do in one instruction; x86 has one for the select itself. Null for other operands.
+Value Emitter::clampToBound(Value condition, Value x, Value y) {
   auto compare = condition.getDefiningOp<LLVM::FCmpOp>();
   auto constant = x.getDefiningOp<LLVM::ConstantOp>();
   if (cpu.arch != CpuDescription::Arch::AArch64 || !compare || !constant || compare.getLhs() != y ||
       compare.getRhs() != x)
     return Value();
-  // The sign of a zero is that of the choice only where the bound is not one.
+  // For a bound of zero the sign of the result could differ.
   auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
   auto number = dyn_cast<FloatAttr>(splat ? splat.getSplatValue<Attribute>() : constant.getValue());
   if (!number || number.getValue().isZero() || number.getValue().isNaN())
@@ -109,18 +111,9 @@ Value Emitter::bound(Value condition, Value x, Value y) {
   return Value();
 }
 
-Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
-  Value x = xs[0], y = xs.size() > 1 ? xs[1] : Value(), z = xs.size() > 2 ? xs[2] : Value();
-  if (op == ScalarOp::Where) {
-    Value bounded = bound(x, y, z);
-    return bounded ? bounded : select(x, y, z);
-  }
-  Type type = x.getType();
+Value Emitter::arithmeticOp(ScalarOp op, Value x, Value y, Type element) {
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1),
        isSigned = !isUnsigned(element);
-  auto compare = [&](FCmpPredicate f, ICmpPredicate s, ICmpPredicate u) {
-    return isFloat ? fcmp(f, x, y) : cmp(isSigned ? s : u, x, y);
-  };
   switch (op) {
   case ScalarOp::Add:
     return isFloat ? fadd(x, y) : isBool ? orI(x, y) : Value(LLVM::AddOp::create(b, x, y));
@@ -151,6 +144,17 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
     if (isFloat)
       return floatMax(x, y, false);
     return isSigned ? Value(LLVM::SMinOp::create(b, x, y)) : Value(LLVM::UMinOp::create(b, x, y));
+  case ScalarOp::ScaleB:
+    return scaleB(x, y);
+  default:
+    return Value();
+  }
+}
+
+Value Emitter::unaryOp(ScalarOp op, Value x, Type element) {
+  Type type = x.getType();
+  bool isFloat = isa<FloatType>(element), isSigned = !isUnsigned(element);
+  switch (op) {
   case ScalarOp::Neg:
     return isFloat ? Value(LLVM::FNegOp::create(b, x)) : subI(integer(0, type), x);
   case ScalarOp::Abs:
@@ -190,6 +194,25 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
     return isFloat ? Value(LLVM::RoundEvenOp::create(b, x)) : x;
   case ScalarOp::Trunc:
     return isFloat ? Value(LLVM::FTruncOp::create(b, x)) : x;
+  case ScalarOp::IsNan:
+    return fcmp(FCmpPredicate::uno, x, x);
+  case ScalarOp::IsInf:
+    return fcmp(FCmpPredicate::oeq, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
+  case ScalarOp::IsFinite:
+    return fcmp(FCmpPredicate::olt, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
+  case ScalarOp::Not:
+    return xorI(x, integer(-1, type));
+  default:
+    return Value();
+  }
+}
+
+Value Emitter::comparisonOp(ScalarOp op, Value x, Value y, Type element) {
+  bool isFloat = isa<FloatType>(element), isSigned = !isUnsigned(element);
+  auto compare = [&](FCmpPredicate f, ICmpPredicate s, ICmpPredicate u) {
+    return isFloat ? fcmp(f, x, y) : cmp(isSigned ? s : u, x, y);
+  };
+  switch (op) {
   case ScalarOp::Eq:
     return compare(FCmpPredicate::oeq, ICmpPredicate::eq, ICmpPredicate::eq);
   case ScalarOp::Ne:
@@ -202,20 +225,20 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
     return compare(FCmpPredicate::ogt, ICmpPredicate::sgt, ICmpPredicate::ugt);
   case ScalarOp::Ge:
     return compare(FCmpPredicate::oge, ICmpPredicate::sge, ICmpPredicate::uge);
-  case ScalarOp::IsNan:
-    return fcmp(FCmpPredicate::uno, x, x);
-  case ScalarOp::IsInf:
-    return fcmp(FCmpPredicate::oeq, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
-  case ScalarOp::IsFinite:
-    return fcmp(FCmpPredicate::olt, LLVM::FAbsOp::create(b, x), real(INFINITY, type));
+  default:
+    return Value();
+  }
+}
+
+Value Emitter::bitwiseOp(ScalarOp op, Value x, Value y, Type element) {
+  Type type = x.getType();
+  switch (op) {
   case ScalarOp::And:
     return andI(x, y);
   case ScalarOp::Or:
     return orI(x, y);
   case ScalarOp::Xor:
     return xorI(x, y);
-  case ScalarOp::Not:
-    return xorI(x, integer(-1, type));
   case ScalarOp::Shl:
   case ScalarOp::Shr: {
     // A count of the width or more shifts everything out.
@@ -224,17 +247,30 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
     Value count = select(tooFar, integer(width - 1, type), y);
     if (op == ScalarOp::Shl)
       return select(tooFar, integer(0, type), LLVM::ShlOp::create(b, x, count));
-    if (isSigned)
+    if (!isUnsigned(element))
       return LLVM::AShrOp::create(b, x, count);
     return select(tooFar, integer(0, type), LLVM::LShrOp::create(b, x, count));
   }
-  case ScalarOp::Fma:
-    return mulAdd(x, y, z);
-  case ScalarOp::ScaleB:
-    return scaleB(x, y);
   default:
     return Value();
   }
+}
+
+Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
+  Value x = xs[0], y = xs.size() > 1 ? xs[1] : Value(), z = xs.size() > 2 ? xs[2] : Value();
+  if (op == ScalarOp::Where) {
+    Value clamped = clampToBound(x, y, z);
+    return clamped ? clamped : select(x, y, z);
+  }
+  if (op == ScalarOp::Fma)
+    return mulAdd(x, y, z);
+  if (!y)
+    return unaryOp(op, x, element);
+  if (Value result = arithmeticOp(op, x, y, element))
+    return result;
+  if (Value result = comparisonOp(op, x, y, element))
+    return result;
+  return bitwiseOp(op, x, y, element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -243,28 +279,29 @@ Value Emitter::scalarOp(ScalarOp op, ValueRange xs, Type element) {
 
 SmallVector<Value> Emitter::bf16FromF32(ValueRange values) {
   auto roundAll = [&] {
-    return llvm::map_to_vector(values, [&](Value value) { return roundedToBf16(value); });
+    return llvm::map_to_vector(values, [&](Value value) { return roundToBf16(value); });
   };
   auto bits = [&](Value narrow) -> Value {
     return LLVM::BitcastOp::create(b, withLanes(i16, lanesOf(narrow.getType())), narrow);
   };
   auto convert = [&](Value value) -> Value {
-    return bits(LLVM::FPTruncOp::create(b, withLanes(b.getBF16Type(), lanesOf(value.getType())), value));
+    return bits(
+        LLVM::FPTruncOp::create(b, withLanes(b.getBF16Type(), lanesOf(value.getType())), value));
   };
   if (cpu.hasBf16Conversion && cpu.arch == CpuDescription::Arch::AArch64)
     return llvm::map_to_vector(values, convert);
-  if (!cpu.hasBf16Conversion || !llvm::all_of(values, [&](Value v) { return isWholeF32(v); }))
+  if (!cpu.hasBf16Conversion || !llvm::all_of(values, [&](Value v) { return isZmmOfF32(v); }))
     return roundAll();
-  // The instructions take subnormal numbers for zeros.
+  // The instructions flush subnormal values to zero.
   constexpr int32_t subnormal = 0x20;
   Value isRare;
   for (Value value : values) {
-    Value found = intrinsic("llvm.x86.avx512.fpclass.ps.512",
-                            withLanes(i1, lanesOf(value.getType())),
-                            {value, integer(subnormal, i32)});
+    Value found =
+        intrinsic("llvm.x86.avx512.fpclass.ps.512", withLanes(i1, lanesOf(value.getType())),
+                  {value, integer(subnormal, i32)});
     isRare = isRare ? orI(isRare, found) : found;
   }
-  // Two vectors at once take the time of one.
+  // One instruction converts two vectors in the time of one.
   SmallVector<Value> converted;
   int64_t lanes = lanesOf(values.front().getType());
   for (size_t i = 0; i < values.size(); i += 2) {
@@ -280,10 +317,10 @@ SmallVector<Value> Emitter::bf16FromF32(ValueRange values) {
       lane += lanes;
     converted.push_back(shuffle(both, both, half));
   }
-  return unlessAny(isRare, converted, roundAll);
+  return selectUnlessAny(isRare, converted, roundAll);
 }
 
-Value Emitter::roundedToBf16(Value value) {
+Value Emitter::roundToBf16(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(i32, lanes);
   Value bits = LLVM::BitcastOp::create(b, wide, value);
@@ -295,12 +332,12 @@ Value Emitter::roundedToBf16(Value value) {
                                LLVM::LShrOp::create(b, chosen, integer(16, wide)));
 }
 
-Value Emitter::oddF32FromF64(Value value) {
+Value Emitter::roundToOddF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = value.getType(), bitsType = withLanes(i32, lanes);
   Value near = LLVM::FPTruncOp::create(b, withLanes(f32, lanes), value);
   Value back = LLVM::FPExtOp::create(b, wide, near);
-  // Towards zero first, then the last bit says that something was cut off.
+  // Round towards zero, then set the last bit if the result is inexact.
   Value over = fcmp(FCmpPredicate::ogt, intrinsic("llvm.fabs", wide, back),
                     intrinsic("llvm.fabs", wide, value));
   Value inexact = fcmp(FCmpPredicate::one, back, value);
@@ -313,7 +350,8 @@ Value Emitter::oddF32FromF64(Value value) {
 Value Emitter::halfToF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
-  // Of a whole register: a conversion takes a unit as long as four sums, of which one with -0 changes nothing.
+  // A conversion of a whole register costs as much as four FMLAL. One that adds to -0 converts,
+  // too.
   if (cpu.hasHalfProducts && lanes == 4) {
     Value result = addHalves(real(-0.0, wide), value);
     halvesOf[result] = value;
@@ -321,8 +359,8 @@ Value Emitter::halfToF32(Value value) {
   }
   if (cpu.hasHalfConversion)
     return LLVM::FPExtOp::create(b, wide, value);
-  // Shift exponent and mantissa into place and let a multiplication repair the bias, subnormals
-  // included.
+  // Shift exponent and mantissa into position. A multiplication corrects the bias, also of
+  // subnormals.
   Value narrow = LLVM::BitcastOp::create(b, withLanes(i16, lanes), value);
   Value bits = LLVM::ZExtOp::create(b, bitsType, narrow);
   Value sign = LLVM::ShlOp::create(b, andI(bits, integer(0x8000, bitsType)), integer(16, bitsType));
@@ -373,7 +411,7 @@ Value Emitter::bf16ToF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(i32, lanes), result = withLanes(f32, lanes);
   if (cpu.arch == CpuDescription::Arch::AArch64 && lanes && lanes % 4 == 0) {
-    // All units interleave (ZIP1), half of them shift (SHLL).
+    // ZIP1 runs on all vector units, SHLL on half of them.
     SmallVector<int32_t> mask;
     for (int64_t i = 0; i < lanes; ++i)
       mask.append({int32_t(i), int32_t(lanes + i)});
@@ -388,7 +426,7 @@ Value Emitter::cast(Value value, Type from, Type to) {
     return value;
   int64_t lanes = lanesOf(value.getType());
   Type target = withLanes(valueType(to), lanes);
-  // Narrow floats go through f32.
+  // 16-bit and 8-bit floats are converted through f32.
   if (from.isBF16())
     return cast(bf16ToF32(value), f32, to);
   if (from.isF16())
@@ -396,9 +434,9 @@ Value Emitter::cast(Value value, Type from, Type to) {
   if (isFloat8(from))
     return cast(float8ToF32(value, from), f32, to);
   if (to.isBF16() || to.isF16() || isFloat8(to)) {
-    // What f32 does not hold is first rounded to odd, so that the second rounding decides alone.
+    // Types wider than f32 are first rounded to odd, so that only the second rounding counts.
     bool isWider = from.isF64() || (isa<IntegerType>(from) && from.getIntOrFloatBitWidth() >= 32);
-    Value single = isWider ? oddF32FromF64(cast(value, from, f64)) : cast(value, from, f32);
+    Value single = isWider ? roundToOddF32(cast(value, from, f64)) : cast(value, from, f32);
     if (isFloat8(to))
       return float8FromF32(single, to);
     return to.isBF16() ? bf16FromF32(single).front() : halfFromF32(single);
@@ -416,8 +454,8 @@ Value Emitter::cast(Value value, Type from, Type to) {
     return LLVM::FPTruncOp::create(b, target, value);
   }
   if (fromFloat) {
-    // Narrow integers are cut from 32 bits, as C compilers do; a number out of range is not
-    // defined, and never traps.
+    // Integers of less than 32 bits are truncated from 32, as C compilers do. A value out of range
+    // gives an unspecified result and never traps.
     int64_t bits = to.getIntOrFloatBitWidth();
     Type direct = withLanes(bits < 32 ? i32 : Type(valueType(to)), lanes);
     Value whole = LLVM::FreezeOp::create(b, LLVM::FPToSIOp::create(b, direct, value));
@@ -437,7 +475,7 @@ Value Emitter::cast(Value value, Type from, Type to) {
 }
 
 //===----------------------------------------------------------------------===//
-// Monoids
+// Reductions
 //===----------------------------------------------------------------------===//
 
 Value Emitter::unit(ReduceOp op, Type element, int64_t lanes) {
@@ -462,14 +500,15 @@ Value Emitter::unit(ReduceOp op, Type element, int64_t lanes) {
       return real(INFINITY, type);
     return integer(isSigned ? llvm::maxIntN(bits) : -1, type);
   }
-  llvm_unreachable("all monoids are handled");
+  llvm_unreachable("all reductions are handled");
 }
 
 Value Emitter::join(ReduceOp op, Value x, Value y, Type element, bool skipNan) {
   if (skipNan && isa<FloatType>(elementOf(x.getType())) &&
       (op == ReduceOp::Max || op == ReduceOp::Min)) {
     if (cpu.arch == CpuDescription::Arch::AArch64)
-      return op == ReduceOp::Max ? Value(LLVM::MaxNumOp::create(b, x, y)) : Value(LLVM::MinNumOp::create(b, x, y));
+      return op == ReduceOp::Max ? Value(LLVM::MaxNumOp::create(b, x, y))
+                                 : Value(LLVM::MinNumOp::create(b, x, y));
     auto isBetter = op == ReduceOp::Max ? FCmpPredicate::ogt : FCmpPredicate::olt;
     return select(fcmp(isBetter, y, x), y, x);
   }
@@ -480,7 +519,7 @@ Value Emitter::horizontal(ReduceOp op, Value vector, Type element, bool skipNan)
   int64_t lanes = lanesOf(vector.getType());
   if (!lanes)
     return vector;
-  // Halves are joined until one lane is left; an odd lane is joined at the end.
+  // Combine the halves of the vector until one lane is left, then an odd lane.
   Value odd;
   while (lanes > 1) {
     if (lanes % 2) {
@@ -493,8 +532,8 @@ Value Emitter::horizontal(ReduceOp op, Value vector, Type element, bool skipNan)
       low.push_back(i);
       high.push_back(i + lanes);
     }
-    vector = join(op, shuffle(vector, vector, low), shuffle(vector, vector, high), element,
-                  skipNan);
+    vector =
+        join(op, shuffle(vector, vector, low), shuffle(vector, vector, high), element, skipNan);
   }
   Value result = extract(vector, 0);
   return odd ? join(op, odd, result, element, skipNan) : result;

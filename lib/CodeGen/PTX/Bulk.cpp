@@ -1,13 +1,14 @@
-//===- Bulk.cpp - Rows and boxes that are copied as a whole ---------------===//
+//===- Bulk.cpp - Bulk copies and TMA loads -------------------------------===//
 //
-// One thread begins a copy of a row between global and shared memory. The machine copies 16-byte pieces at
-// addresses that 16 divides: a row that is fetched comes with what lies beside it in its first and last
-// piece, and of a row that is sent the ends that fill no piece are stored by the lanes of one warp.
+// One thread issues a bulk copy of a row between global and shared memory. Bulk copies move 16-byte
+// chunks at 16-byte aligned addresses. A loaded row therefore comes with its neighbours in the
+// first and the last chunk. Of a stored row, the lanes of one warp store the elements at both ends
+// that fill no chunk.
 //
-// Memory behind a tensor's last element is not read. Elements that lie in the piece where the tensor ends are
-// brought by the thread that begins the copy, before it arrives at the gate.
+// Memory after the last element of a tensor is never read: the thread that issues the copy loads
+// the elements in the chunk where the tensor ends, before it arrives at the mbarrier.
 //
-// Boxes of more dimensions are described by tensor maps, which the launch has made.
+// Boxes of more dimensions are TMA loads with tensor maps, which the launch encodes.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -18,23 +19,25 @@ using namespace tessera::ptx;
 using codegen::Ix;
 using LLVM::ICmpPredicate;
 
-static constexpr int64_t kPiece = 16; // bytes
+static constexpr int64_t kChunk = CudaLimits::bulkAlignment;
 
 struct KernelEmitter::Row {
-  Value address, bytes; // of its first element; of those that lie in the view (i64)
+  Value address; // of the first element (i64)
+  Value bytes;   // of the elements that lie in the view (i64)
 };
 
-/// Of an operation that fetches or sends one; in a cluster, the block's part of it.
-template <typename RowOp> KernelEmitter::Row KernelEmitter::rowOf(RowOp op) {
+/// The row of a bulk load or store; in a cluster, the CTA's part of it.
+template <typename AlignedRowOp> KernelEmitter::Row KernelEmitter::rowOf(AlignedRowOp op) {
   const View &view = views[op.getView()];
-  tile::BufferType room = op.getBuffer().getType();
-  int64_t along = op.getDims()[0], size = room.getTile().getNumElements(), bytes = room.getElementBytes();
-  Ix offset = 0, first = coordinate(room.getMemory(), 0, Dim::D0);
-  Value count = e.integer(room.getElements());
+  tile::BufferType buffer = op.getBuffer().getType();
+  int64_t along = op.getDims()[0], size = buffer.getTile().getNumElements(),
+          bytes = buffer.getElementBytes();
+  Ix offset = 0, first = coordinate(buffer.getMemory(), 0, Dim::D0);
+  Value count = e.integer(buffer.getElements());
   for (auto [dim, each] : llvm::enumerate(op.getCoords())) {
     bool isAlong = int64_t(dim) == along;
     Ix index = isAlong ? e.add(e.mul(Ix(get(each)), size), first) : Ix(get(each));
-    // What is in front of a row is no part of it.
+    // An aligned row starts before its first element.
     if (view.from && op.getBounded()) {
       Value begin = e.maxI(e.materialize(index), view.from);
       count = e.subI(count, e.subI(begin, e.materialize(index)));
@@ -56,15 +59,17 @@ template <typename RowOp> KernelEmitter::Row KernelEmitter::rowOf(RowOp op) {
   return {e.addI(start, e.materialize(e.mul(offset, bytes))), e.mulI(count, e.integer(bytes))};
 }
 
-static Value roundDown(codegen::Emitter &e, Value address) { return e.andI(address, e.integer(-kPiece)); }
+static Value roundDown(codegen::Emitter &e, Value address) {
+  return e.andI(address, e.integer(-kChunk));
+}
 static Value roundUp(codegen::Emitter &e, Value address) {
-  return roundDown(e, e.addI(address, e.integer(kPiece - 1)));
+  return roundDown(e, e.addI(address, e.integer(kChunk - 1)));
 }
 
-void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody, int64_t ofWarp) {
+void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody, int64_t inWarp) {
   if (isInOneThread)
     return emitBody();
-  Value other = ofWarp ? e.xorI(warp, e.integer(ofWarp, e.i32)) : warp;
+  Value other = inWarp ? e.xorI(warp, e.integer(inWarp, e.i32)) : warp;
   Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, other), e.integer(0, e.i32));
   auto branch = scf::IfOp::create(e.b, TypeRange(), isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);
@@ -74,67 +79,73 @@ void KernelEmitter::inOneThread(llvm::function_ref<void()> emitBody, int64_t ofW
   isInOneThread = false;
 }
 
-Value KernelEmitter::gateAddress(Value gates, Value gate) {
-  auto made = gates.getDefiningOp<tile::GatesOp>();
+Value KernelEmitter::mbarrierAddress(Value mbarriers, Value mbarrier) {
+  auto made = mbarriers.getDefiningOp<tile::MbarrierAllocOp>();
   Value start = sharedMemory(*made.getOffset(), made.getType().getBytes());
   Value place = LLVM::PtrToIntOp::create(e.b, e.i32, start);
-  Value number = LLVM::TruncOp::create(e.b, e.i32, get(gate));
-  return e.addI(place, e.mulI(number, e.integer(tile::GatesType::kBytes, e.i32)));
+  Value number = LLVM::TruncOp::create(e.b, e.i32, get(mbarrier));
+  return e.addI(place, e.mulI(number, e.integer(tile::MbarrierType::kBytes, e.i32)));
 }
 
-/// Those arrive who say how many bytes will come.
-LogicalResult KernelEmitter::emitGates(tile::GatesOp gates) {
-  if (!gates.getOffset())
-    return gates.emitError("expected gates with an offset");
+/// Only the threads that announce the expected bytes arrive.
+LogicalResult KernelEmitter::emitMbarrierAlloc(tile::MbarrierAllocOp mbarriers) {
+  if (!mbarriers.getOffset())
+    return mbarriers.emitError("expected mbarriers with an offset");
   inOneThread([&] {
-    Value start = sharedMemory(*gates.getOffset(), gates.getType().getBytes());
+    Value start = sharedMemory(*mbarriers.getOffset(), mbarriers.getType().getBytes());
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, start);
-    for (int64_t i = 0; i < gates.getType().getCount(); ++i)
-      assembly("mbarrier.init.shared::cta.b64 [$0], " + std::to_string(gates.getArrivals().value_or(1)) + ";", "r,~{memory}", Type(),
-               e.addI(place, e.integer(i * tile::GatesType::kBytes, e.i32)), /*hasEffects=*/true);
+    for (int64_t i = 0; i < mbarriers.getType().getCount(); ++i)
+      assembly("mbarrier.init.shared::cta.b64 [$0], " +
+                   std::to_string(mbarriers.getArrivals().value_or(1)) + ";",
+               "r,~{memory}", Type(),
+               e.addI(place, e.integer(i * tile::MbarrierType::kBytes, e.i32)),
+               /*hasEffects=*/true);
     assembly("fence.proxy.async.shared::cta;", "~{memory}", Type(), {}, /*hasEffects=*/true);
   });
   return success();
 }
 
-/// Where the last element of a tensor ends (i64). Of a dimension that is walked backward the first element is the last.
+/// The end address of a tensor (i64). A dimension with a negative stride ends at its first element.
 Value KernelEmitter::endOf(Value argument) {
-  if (auto row = argument.getDefiningOp<tile::RowOp>())
+  if (auto row = argument.getDefiningOp<tile::AlignedRowOp>())
     return endOf(row.getView());
   const View &view = views[argument];
   Ix last = 0;
   for (auto [dim, size] : llvm::enumerate(view.sizes)) {
-    Ix way = e.mul(e.add(size, -1), view.strides[dim]);
+    Ix distance = e.mul(e.add(size, -1), view.strides[dim]);
     bool isForward = coordinates.hasPositiveStride(argument, dim);
-    last = e.add(last, isForward ? way : Ix(e.maxI(e.materialize(way), e.integer(0))));
+    last = e.add(last, isForward ? distance : Ix(e.maxI(e.materialize(distance), e.integer(0))));
   }
-  int64_t bytes = codegen::Emitter::byteWidth(cast<tile::ViewType>(argument.getType()).getElementType());
+  int64_t bytes =
+      codegen::Emitter::byteWidth(cast<tile::ViewType>(argument.getType()).getElementType());
   Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
   return e.addI(start, e.materialize(e.mul(e.add(last, 1), bytes)));
 }
 
-/// The elements of a row from an address on, less than a piece. All are loaded before one is stored. The machine's copies
-/// that fill the slot later come behind the fence.
-void KernelEmitter::copyRest(const Row &row, Value from, Value slot, int64_t bytes) {
-  std::string bits = std::to_string(8 * bytes), last = std::to_string(kPiece / bytes), loads, stores;
-  for (int64_t i = 0; i + 1 < kPiece / bytes; ++i) {
+/// Copies the elements of a row from an address on, less than a chunk. All are loaded before one is
+/// stored. The fence orders the stores before later bulk copies into the stage.
+void KernelEmitter::copyTail(const Row &row, Value from, Value stage, int64_t bytes) {
+  std::string bits = std::to_string(8 * bytes), last = std::to_string(kChunk / bytes), loads,
+              stores;
+  for (int64_t i = 0; i + 1 < kChunk / bytes; ++i) {
     std::string number = std::to_string(i), place = "+" + std::to_string(i * bytes) + "]";
     loads += "setp.gt.s32 p" + number + ", $2, " + std::to_string(i * bytes) + "; ";
     loads += "@p" + number + " ld.global.b" + bits + " v" + number + ", [$0" + place + "; ";
     stores += "@p" + number + " st.shared.b" + bits + " [$1" + place + ", v" + number + "; ";
   }
-  std::string text = "{ .reg .pred p<" + last + ">; .reg .b" + (bytes == 1 ? "16" : bits) + " v<" + last + ">; " + loads +
-                     stores + "fence.proxy.async.shared::cta; }";
+  std::string text = "{ .reg .pred p<" + last + ">; .reg .b" + (bytes == 1 ? "16" : bits) + " v<" +
+                     last + ">; " + loads + stores + "fence.proxy.async.shared::cta; }";
   Value left = LLVM::TruncOp::create(e.b, e.i32, e.subI(e.addI(row.address, row.bytes), from));
-  Value behind = LLVM::TruncOp::create(e.b, e.i32, e.subI(from, roundDown(e, row.address)));
-  assembly(text, "l,r,r,~{memory}", Type(), {from, e.addI(slot, behind), left}, /*hasEffects=*/true);
+  Value shift = LLVM::TruncOp::create(e.b, e.i32, e.subI(from, roundDown(e, row.address)));
+  assembly(text, "l,r,r,~{memory}", Type(), {from, e.addI(stage, shift), left},
+           /*hasEffects=*/true);
 }
 
 //===----------------------------------------------------------------------===//
 // Boxes
 //===----------------------------------------------------------------------===//
 
-/// What tensor maps hold is brought near before the first copy asks for it.
+/// Prefetches the tensor maps before the first copy needs them.
 void KernelEmitter::prefetchMaps() {
   if (maps.empty())
     return;
@@ -144,18 +155,22 @@ void KernelEmitter::prefetchMaps() {
   });
 }
 
-/// All boxes of a tile open the gate together. The branch is one of whole warps, of which one thread is elected.
-LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
-  tile::BufferType room = fetch.getBuffer().getType();
-  tile::Box box = *fetch.getBox();
-  unsigned number = llvm::find(maps, TensorMap{cast<BlockArgument>(fetch.getView()).getArgNumber(), box}) - maps.begin();
-  Value isMeant = e.cmp(ICmpPredicate::eq, sameWarp, e.integer(fetch.getBy().value_or(0), e.i32));
-  auto branch = scf::IfOp::create(e.b, TypeRange(), isMeant, /*withElseRegion=*/false);
+/// All boxes of a tile complete one phase of the mbarrier. Whole warps branch, so that one thread
+/// can be elected.
+LogicalResult KernelEmitter::emitTmaLoad(tile::TmaLoadOp load) {
+  tile::BufferType buffer = load.getBuffer().getType();
+  tile::Box box = *load.getBox();
+  unsigned number =
+      llvm::find(maps, TensorMap{cast<BlockArgument>(load.getView()).getArgNumber(), box}) -
+      maps.begin();
+  Value isIssuer = e.cmp(ICmpPredicate::eq, uniformWarp, e.integer(load.getIssuingWarp(), e.i32));
+  auto branch = scf::IfOp::create(e.b, TypeRange(), isIssuer, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(&branch.getThenRegion().front());
-  if (fetch.getLeft())
-    waitAt(fetch.getLeft(), fetch.getLeftGate(), fetch.getLeftPhase());
-  Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
+  if (load.getEmpty())
+    waitAt(load.getEmpty(), load.getEmptyIndex(), load.getEmptyPhase());
+  Value stage =
+      LLVM::PtrToIntOp::create(e.b, e.i32, stageAddress(load.getBuffer(), load.getStage()));
   SmallVector<Value> operands;
   std::string constraints;
   auto operand = [&](Value value, StringRef kind) {
@@ -163,161 +178,189 @@ LogicalResult KernelEmitter::emitBox(tile::FetchOp fetch) {
     operands.push_back(value);
     return "$" + std::to_string(operands.size() - 1);
   };
-  std::string gate = operand(gateAddress(fetch.getGates(), fetch.getGate()), "r");
+  std::string mbarrier = operand(mbarrierAddress(load.getFull(), load.getFullIndex()), "r");
   std::string map = operand(function.getArguments().take_back(maps.size())[number], "l");
   SmallVector<Value> places;
   for (int64_t dim : box.dims) {
-    Value place = LLVM::TruncOp::create(e.b, e.i32, get(fetch.getCoords()[dim]));
-    if (const auto *inTile = llvm::find(fetch.getDims(), dim); inTile != fetch.getDims().end()) {
-      unsigned number = inTile - fetch.getDims().begin();
-      place = e.mulI(place, e.integer(room.getTile().getShape()[number], e.i32));
-      // In a cluster, the block's part.
-      if (room.getMemory().in().bits(Dim::Block)) {
-        Value first = e.materialize(coordinate(room.getMemory(), 0, tensorDim(number)));
+    Value place = LLVM::TruncOp::create(e.b, e.i32, get(load.getCoords()[dim]));
+    if (const auto *inTile = llvm::find(load.getDims(), dim); inTile != load.getDims().end()) {
+      unsigned number = inTile - load.getDims().begin();
+      place = e.mulI(place, e.integer(buffer.getTile().getShape()[number], e.i32));
+      // In a cluster, the CTA's part.
+      if (buffer.getMemory().in().bits(Dim::Block)) {
+        Value first = e.materialize(coordinate(buffer.getMemory(), 0, tensorDim(number)));
         place = e.addI(place, LLVM::TruncOp::create(e.b, e.i32, first));
       }
     }
     places.push_back(place);
   }
-  int64_t spans = room.getTile().getShape()[llvm::find(fetch.getDims(), box.dims[0]) - fetch.getDims().begin()] *
-                  room.getElementBytes() / box.span;
-  if (room.getMemory().in().bits(Dim::Block))
+  int64_t spans =
+      buffer.getTile()
+          .getShape()[llvm::find(load.getDims(), box.dims[0]) - load.getDims().begin()] *
+      buffer.getElementBytes() / box.span;
+  if (buffer.getMemory().in().bits(Dim::Block))
     spans = box.count;
-  int64_t ofSpan = room.getBytes() / spans;
-  if (box.shared) {
-    // A block's part for all of them.
-    int64_t elements = box.sizes[*box.shared] * (*box.shared ? 1 : box.count);
-    places[*box.shared] = e.addI(places[*box.shared], e.mulI(block, e.integer(elements, e.i32)));
-    slot = e.addI(slot, e.mulI(block, e.integer((*box.shared ? ofSpan : room.getBytes()) / fetch.getSharers(), e.i32)));
+  int64_t spanBytes = buffer.getBytes() / spans;
+  if (box.multicastDim) {
+    // Multicast: this CTA loads its part for all CTAs.
+    int64_t elements = box.sizes[*box.multicastDim] * (*box.multicastDim ? 1 : box.count);
+    places[*box.multicastDim] =
+        e.addI(places[*box.multicastDim], e.mulI(ctaRank, e.integer(elements, e.i32)));
+    stage = e.addI(stage,
+                   e.mulI(ctaRank, e.integer((*box.multicastDim ? spanBytes : buffer.getBytes()) /
+                                                 load.getMulticastCtas(),
+                                             e.i32)));
   }
-  // Along the neighbours, all spans at once or one after the other.
+  // Along the contiguous dimension, all spans by one copy or one copy per span.
   Value first = places[0];
   if (box.isWhole) {
     places[0] = e.integer(0, e.i32);
-    places.push_back(LLVM::LShrOp::create(e.b, first, e.integer(llvm::Log2_64(box.sizes[0]), e.i32)));
+    places.push_back(
+        LLVM::LShrOp::create(e.b, first, e.integer(llvm::Log2_64(box.sizes[0]), e.i32)));
   }
   std::string others;
   for (Value place : ArrayRef(places).drop_front())
     others += ", " + operand(place, "r");
-  std::string ofPolicy, how, mask, text = "{ .reg .pred p;";
-  Policy policy = addPolicy(operands, ofPolicy);
-  if (!ofPolicy.empty())
-    constraints += ofPolicy.substr(1) + ",";
-  if (box.shared) {
-    how = ".multicast::cluster";
+  std::string policyConstraint, multicast, mask, text = "{ .reg .pred p;";
+  Policy policy = addPolicy(operands, policyConstraint);
+  if (!policyConstraint.empty())
+    constraints += policyConstraint.substr(1) + ",";
+  if (box.multicastDim) {
+    multicast = ".multicast::cluster";
     mask = ", m";
-    text += " .reg .b16 m; mov.b16 m, " + std::to_string((1 << fetch.getSharers()) - 1) + ";";
+    text += " .reg .b16 m; mov.b16 m, " + std::to_string((1 << load.getMulticastCtas()) - 1) + ";";
   }
-  text += " elect.sync _|p, 0xffffffff; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + gate + "], " +
-                     std::to_string(room.getBytes()) + ";";
+  text += " elect.sync _|p, 0xffffffff; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, [" +
+          mbarrier + "], " + std::to_string(buffer.getBytes()) + ";";
   int64_t copies = box.isWhole ? 1 : box.count;
   for (int64_t i = 0; i < copies; ++i) {
-    Value to = i ? Value(e.addI(slot, e.integer(i * ofSpan, e.i32))) : slot;
+    Value to = i ? Value(e.addI(stage, e.integer(i * spanBytes, e.i32))) : stage;
     Value place = i ? Value(e.addI(first, e.integer(i * box.sizes[0], e.i32))) : places[0];
     std::string target = operand(to, "r"), along = operand(place, "r");
-    text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) + "d.shared::cluster.global.mbarrier::complete_tx::bytes" + how +
-            policy.suffix + " [" + target + "], [" + map + ", {" + along + others + "}], [" + gate + "]" + mask + policy.operand + ";";
+    text += " @p cp.async.bulk.tensor." + std::to_string(places.size()) +
+            "d.shared::cluster.global.mbarrier::complete_tx::bytes" + multicast + policy.suffix +
+            " [" + target + "], [" + map + ", {" + along + others + "}], [" + mbarrier + "]" +
+            mask + policy.operand + ";";
   }
   assembly(text + " }", constraints + "~{memory}", Type(), operands, /*hasEffects=*/true);
   return success();
 }
 
-LogicalResult KernelEmitter::emitFetch(tile::FetchOp fetch) {
-  if (fetch.isBox())
-    return emitBox(fetch);
-  inOneThread([&] {
-    Row row = rowOf(fetch);
-    Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
-    Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(fetch.getBuffer(), fetch.getSlot()));
-    Value size = row.bytes;
-    // Tiles of a `tile.row` that end by its end are whole pieces.
-    if (fetch.getBounded() || !views[fetch.getView()].from) {
-      Value isSome = e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)), limit = endOf(fetch.getView());
-      // Few rows reach into the piece where the tensor ends.
-      Value isLast = e.cmp(ICmpPredicate::sgt, end, limit);
-      if (fetch.getBounded())
-        isLast = e.andI(isLast, isSome);
-      auto branch = scf::IfOp::create(e.b, e.i64, isLast, /*withElseRegion=*/true);
-      {
-        OpBuilder::InsertionGuard guard(e.b);
-        e.b.setInsertionPointToStart(branch.thenBlock());
-        Value whole = roundDown(e, limit);
-        copyRest(row, e.maxI(row.address, whole), slot, fetch.getBuffer().getType().getElementBytes());
-        scf::YieldOp::create(e.b, e.subI(whole, begin));
-        e.b.setInsertionPointToStart(branch.elseBlock());
-        scf::YieldOp::create(e.b, e.subI(end, begin));
-      }
-      size = branch.getResult(0);
-      if (fetch.getBounded())
-        size = e.select(isSome, size, e.integer(0));
-    }
-    SmallVector<Value> operands = {gateAddress(fetch.getGates(), fetch.getGate()), slot, begin,
-                                   LLVM::TruncOp::create(e.b, e.i32, size)};
-    std::string constraints = "r,r,l,r";
-    Policy policy = addPolicy(operands, constraints);
-    std::string text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
-                       "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" +
-                       policy.suffix + " [$1], [$2], $3, [$0]" + policy.operand + "; }";
-    assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
-  }, fetch.getBy().value_or(0));
+LogicalResult KernelEmitter::emitBulkLoad(tile::BulkLoadOp load) {
+  inOneThread(
+      [&] {
+        Row row = rowOf(load);
+        Value begin = roundDown(e, row.address), end = roundUp(e, e.addI(row.address, row.bytes));
+        Value stage =
+            LLVM::PtrToIntOp::create(e.b, e.i32, stageAddress(load.getBuffer(), load.getStage()));
+        Value size = row.bytes;
+        // Tiles that end with their `tile.aligned_row` are whole chunks.
+        if (load.getBounded() || !views[load.getView()].from) {
+          Value isSome = e.cmp(ICmpPredicate::ne, row.bytes, e.integer(0)),
+                limit = endOf(load.getView());
+          // Few rows reach into the chunk where the tensor ends.
+          Value isLast = e.cmp(ICmpPredicate::sgt, end, limit);
+          if (load.getBounded())
+            isLast = e.andI(isLast, isSome);
+          auto branch = scf::IfOp::create(e.b, e.i64, isLast, /*withElseRegion=*/true);
+          {
+            OpBuilder::InsertionGuard guard(e.b);
+            e.b.setInsertionPointToStart(branch.thenBlock());
+            Value whole = roundDown(e, limit);
+            copyTail(row, e.maxI(row.address, whole), stage,
+                     load.getBuffer().getType().getElementBytes());
+            scf::YieldOp::create(e.b, e.subI(whole, begin));
+            e.b.setInsertionPointToStart(branch.elseBlock());
+            scf::YieldOp::create(e.b, e.subI(end, begin));
+          }
+          size = branch.getResult(0);
+          if (load.getBounded())
+            size = e.select(isSome, size, e.integer(0));
+        }
+        SmallVector<Value> operands = {mbarrierAddress(load.getFull(), load.getFullIndex()), stage,
+                                       begin, LLVM::TruncOp::create(e.b, e.i32, size)};
+        std::string constraints = "r,r,l,r";
+        Policy policy = addPolicy(operands, constraints);
+        std::string text = "{ .reg .pred p; setp.ne.b32 p, $3, 0; "
+                           "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $3; "
+                           "@p cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" +
+                           policy.suffix + " [$1], [$2], $3, [$0]" + policy.operand + "; }";
+        assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+      },
+      load.getIssuingWarp());
   return success();
 }
 
-void KernelEmitter::waitAt(Value gates, Value gate, Value phase) {
+void KernelEmitter::waitAt(Value mbarriers, Value mbarrier, Value phase) {
   Value parity = e.andI(LLVM::TruncOp::create(e.b, e.i32, get(phase)), e.integer(1, e.i32));
-  assembly("{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }", "r,r,~{memory}",
-           Type(), {gateAddress(gates, gate), parity}, /*hasEffects=*/true);
+  assembly(
+      "{ .reg .pred p; WAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT; }",
+      "r,r,~{memory}", Type(), {mbarrierAddress(mbarriers, mbarrier), parity}, /*hasEffects=*/true);
 }
 
-LogicalResult KernelEmitter::emitAwait(tile::AwaitOp await) {
-  waitAt(await.getGates(), await.getGate(), await.getPhase());
+LogicalResult KernelEmitter::emitMbarrierWait(tile::MbarrierWaitOp wait) {
+  waitAt(wait.getMbarriers(), wait.getMbarrier(), wait.getPhase());
   return success();
 }
 
-/// In a cluster each of the first lanes tells one block. Products have read the slot when they were waited for, so that nothing is to be
-/// ordered for other multiprocessors; a release for these would wait for all of the thread's memory.
-LogicalResult KernelEmitter::emitArrive(tile::ArriveOp arrive) {
+/// In a cluster each of the first lanes arrives at the mbarrier of one CTA. The wait for the MMA
+/// has shown that they have read the stage, so nothing has to be ordered for other SMs. A release
+/// at cluster scope would wait for all memory operations of the thread.
+LogicalResult KernelEmitter::emitMbarrierArrive(tile::MbarrierArriveOp arrive) {
   if (arrive.getCluster()) {
-    assembly("{ .reg .pred p; .reg .b32 a; setp.lt.u32 p, $1, " + std::to_string(blocks) +
-                 "; @p mapa.shared::cluster.u32 a, $0, $1; @p mbarrier.arrive.shared::cluster.b64 _, [a]; }",
-             "r,r,~{memory}", Type(), {gateAddress(arrive.getGates(), arrive.getGate()), lane}, /*hasEffects=*/true);
+    assembly("{ .reg .pred p; .reg .b32 a; setp.lt.u32 p, $1, " + std::to_string(cluster) +
+                 "; @p mapa.shared::cluster.u32 a, $0, $1; @p mbarrier.arrive.shared::cluster.b64 "
+                 "_, [a]; }",
+             "r,r,~{memory}", Type(),
+             {mbarrierAddress(arrive.getMbarriers(), arrive.getMbarrier()), lane},
+             /*hasEffects=*/true);
     return success();
   }
-  assembly("{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,~{memory}", Type(),
-           gateAddress(arrive.getGates(), arrive.getGate()), /*hasEffects=*/true);
+  assembly(
+      "{ .reg .pred p; elect.sync _|p, 0xffffffff; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }",
+      "r,~{memory}", Type(), mbarrierAddress(arrive.getMbarriers(), arrive.getMbarrier()),
+      /*hasEffects=*/true);
   return success();
 }
 
-/// Lane i of the first warp has element i of each of the two ends.
-LogicalResult KernelEmitter::emitSend(tile::SendOp send) {
-  Value isSender = e.cmp(ICmpPredicate::eq, warp, e.integer(0, e.i32));
-  auto branch = scf::IfOp::create(e.b, TypeRange(), isSender, /*withElseRegion=*/false);
+/// Lane i of the first warp stores element i of each of the two ends.
+LogicalResult KernelEmitter::emitBulkStore(tile::BulkStoreOp store) {
+  Value isIssuer = e.cmp(ICmpPredicate::eq, warp, e.integer(0, e.i32));
+  auto branch = scf::IfOp::create(e.b, TypeRange(), isIssuer, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard guard(e.b);
     e.b.setInsertionPointToStart(&branch.getThenRegion().front());
-    Row row = rowOf(send);
-    int64_t bytes = send.getBuffer().getType().getElementBytes();
-    Value end = e.addI(row.address, row.bytes), first = roundUp(e, row.address), last = e.maxI(first, roundDown(e, end));
-    // What lies at an address of memory lies so far behind the slot's begin.
-    Value slot = LLVM::PtrToIntOp::create(e.b, e.i32, slotAddress(send.getBuffer(), send.getSlot()));
+    Row row = rowOf(store);
+    int64_t bytes = store.getBuffer().getType().getElementBytes();
+    Value end = e.addI(row.address, row.bytes), first = roundUp(e, row.address),
+          last = e.maxI(first, roundDown(e, end));
+    // An element has the same distance from the start of the stage as from the first chunk.
+    Value stage =
+        LLVM::PtrToIntOp::create(e.b, e.i32, stageAddress(store.getBuffer(), store.getStage()));
     Value start = roundDown(e, row.address);
-    auto inSlot = [&](Value address) -> Value {
-      return e.addI(slot, LLVM::TruncOp::create(e.b, e.i32, e.subI(address, start)));
+    auto inStage = [&](Value address) -> Value {
+      return e.addI(stage, LLVM::TruncOp::create(e.b, e.i32, e.subI(address, start)));
     };
-    auto asFlag = [&](Value condition) -> Value { return LLVM::ZExtOp::create(e.b, e.i32, condition); };
-    Value hasPieces = e.andI(e.cmp(ICmpPredicate::eq, lane, e.integer(0, e.i32)), e.cmp(ICmpPredicate::slt, first, last));
-    StringRef pieces = "{ .reg .pred p; setp.ne.b32 p, $3, 0; "
+    auto asFlag = [&](Value condition) -> Value {
+      return LLVM::ZExtOp::create(e.b, e.i32, condition);
+    };
+    Value hasChunks = e.andI(e.cmp(ICmpPredicate::eq, lane, e.integer(0, e.i32)),
+                             e.cmp(ICmpPredicate::slt, first, last));
+    StringRef chunks = "{ .reg .pred p; setp.ne.b32 p, $3, 0; "
                        "@p cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], $2; }";
-    assembly(pieces, "l,r,r,r,~{memory}", Type(),
-             {first, inSlot(first), LLVM::TruncOp::create(e.b, e.i32, e.subI(last, first)), asFlag(hasPieces)},
+    assembly(chunks, "l,r,r,r,~{memory}", Type(),
+             {first, inStage(first), LLVM::TruncOp::create(e.b, e.i32, e.subI(last, first)),
+              asFlag(hasChunks)},
              /*hasEffects=*/true);
     std::string type = ".b" + std::to_string(8 * bytes);
     std::string element = "{ .reg .pred p; .reg " + std::string(bytes == 1 ? ".b16" : type) +
-                          " v; setp.ne.b32 p, $2, 0; @p ld.shared" + type + " v, [$1]; @p st.global" + type + " [$0], v; }";
+                          " v; setp.ne.b32 p, $2, 0; @p ld.shared" + type +
+                          " v, [$1]; @p st.global" + type + " [$0], v; }";
     Value place = LLVM::ZExtOp::create(e.b, e.i64, e.mulI(lane, e.integer(bytes, e.i32)));
     for (auto [from, to] : {std::pair(row.address, e.minI(first, end)), std::pair(last, end)}) {
       Value at = e.addI(from, place);
-      assembly(element, "l,r,r,~{memory}", Type(), {at, inSlot(at), asFlag(e.cmp(ICmpPredicate::slt, at, to))},
+      assembly(element, "l,r,r,~{memory}", Type(),
+               {at, inStage(at), asFlag(e.cmp(ICmpPredicate::slt, at, to))},
                /*hasEffects=*/true);
     }
   }

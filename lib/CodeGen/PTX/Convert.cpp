@@ -1,7 +1,8 @@
-//===- Convert.cpp - Other layouts without shared memory ------------------===//
+//===- Convert.cpp - Layout conversions within a warp ---------------------===//
 //
-// What lib/Layout plans is carried out here: other registers of the same thread, chosen by lane and
-// warp where the thread holds several, or rounds of shuffles within the warp.
+// Emits the plans of lib/Layout that need no shared memory: a permutation of a thread's registers,
+// selected by lane and warp where the thread holds several candidates, or rounds of shuffles within
+// the warp.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -11,20 +12,22 @@ using namespace tessera;
 using namespace tessera::ptx;
 
 //===----------------------------------------------------------------------===//
-// Between lanes
+// Shuffles
 //===----------------------------------------------------------------------===//
 
-/// A value of any size in words of 32 bits, each through `shuffle`.
+/// Applies `shuffle` to the 32-bit words of a value of any size.
 static Value inWords(codegen::Emitter &e, Value value, llvm::function_ref<Value(Value)> shuffle) {
   Type type = value.getType();
   unsigned bits = type.getIntOrFloatBitWidth();
-  Value whole = isa<FloatType>(type)
-                    ? Value(LLVM::BitcastOp::create(e.b, IntegerType::get(type.getContext(), bits), value))
-                    : value;
+  Value whole =
+      isa<FloatType>(type)
+          ? Value(LLVM::BitcastOp::create(e.b, IntegerType::get(type.getContext(), bits), value))
+          : value;
   Value moved;
   if (bits == 64) {
     Value low = shuffle(LLVM::TruncOp::create(e.b, e.i32, whole));
-    Value high = shuffle(LLVM::TruncOp::create(e.b, e.i32, LLVM::LShrOp::create(e.b, whole, e.integer(32))));
+    Value high =
+        shuffle(LLVM::TruncOp::create(e.b, e.i32, LLVM::LShrOp::create(e.b, whole, e.integer(32))));
     moved = e.orI(LLVM::ZExtOp::create(e.b, e.i64, low),
                   LLVM::ShlOp::create(e.b, LLVM::ZExtOp::create(e.b, e.i64, high), e.integer(32)));
   } else {
@@ -38,13 +41,16 @@ static Value inWords(codegen::Emitter &e, Value value, llvm::function_ref<Value(
 /// The value of the lane whose number differs in the bits `lanes`.
 Value KernelEmitter::exchange(Value value, unsigned lanes) {
   std::string text = "shfl.sync.bfly.b32 $0, $1, " + std::to_string(lanes) + ", 31, -1;";
-  return inWords(e, value, [&](Value word) { return assembly(text, "=r,r", e.i32, word, /*hasEffects=*/true); });
+  return inWords(e, value, [&](Value word) {
+    return assembly(text, "=r,r", e.i32, word, /*hasEffects=*/true);
+  });
 }
 
 /// The value of the lane `source`.
 Value KernelEmitter::receive(Value value, Value source) {
   return inWords(e, value, [&](Value word) {
-    return assembly("shfl.sync.idx.b32 $0, $1, $2, 31, -1;", "=r,r,r", e.i32, {word, source}, /*hasEffects=*/true);
+    return assembly("shfl.sync.idx.b32 $0, $1, $2, 31, -1;", "=r,r,r", e.i32, {word, source},
+                    /*hasEffects=*/true);
   });
 }
 
@@ -53,12 +59,13 @@ Value KernelEmitter::receive(Value value, Value source) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Values by number, where the number is a constant ^ a linear function of lane and warp. One step for each bit of that
-/// function's image: a value or the one across.
+/// Selects values by number, where the number is a constant ^ a linear function of lane and warp.
+/// Each basis vector of that function's image takes one level of selects.
 class Selector {
 public:
-  /// `number` takes (…, lane, warp) to the number, as its coordinate `dim`.
-  Selector(codegen::Emitter &e, ArrayRef<Value> values, const Layout &number, Dim dim, Value lane, Value warp)
+  /// `number` maps (…, lane, warp) to the number, as its coordinate `dim`.
+  Selector(codegen::Emitter &e, ArrayRef<Value> values, const Layout &number, Dim dim, Value lane,
+           Value warp)
       : e(e), values(values) {
     gf2::Subspace image;
     SmallVector<std::pair<Value, uint64_t>> bits; // of the thread, with its column
@@ -103,11 +110,13 @@ private:
 // Conversions
 //===----------------------------------------------------------------------===//
 
-KernelEmitter::Registers KernelEmitter::emitShuffles(const ShuffleSchedule &schedule, ArrayRef<Value> parts,
-                                                     Type element, unsigned count) {
+KernelEmitter::Registers KernelEmitter::emitShuffles(const ShuffleSchedule &schedule,
+                                                     ArrayRef<Value> parts, Type element,
+                                                     unsigned count) {
   unsigned inWord = 1u << schedule.source.vector;
   Registers offered, received;
-  for (unsigned word = 0; word < 1u << (schedule.source.distinct - schedule.source.vector); ++word) {
+  for (unsigned word = 0; word < 1u << (schedule.source.distinct - schedule.source.vector);
+       ++word) {
     Registers elements;
     for (unsigned i = 0; i < inWord; ++i)
       elements.push_back(parts[schedule.source.order(word * inWord + i)]);
@@ -127,7 +136,8 @@ KernelEmitter::Registers KernelEmitter::emitShuffles(const ShuffleSchedule &sche
   }
   Selector keep(e, received, schedule.keep, Dim::Register, lane, warp);
   Registers result(count);
-  for (unsigned word = 0; word < 1u << (schedule.result.distinct - schedule.result.vector); ++word) {
+  for (unsigned word = 0; word < 1u << (schedule.result.distinct - schedule.result.vector);
+       ++word) {
     Registers elements = unpack(keep.at(word), element);
     for (unsigned number = word * inWord; number < count; number += 1u << schedule.result.distinct)
       for (unsigned i = 0; i < inWord; ++i)
@@ -141,7 +151,7 @@ LogicalResult KernelEmitter::emitConvert(tile::ConvertOp convert) {
   Type element = elementOf(convert);
   const Registers parts = tiles.lookup(convert.getInput());
   std::optional<ConversionPlan> plan =
-      planConversion(from, to, 8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(options.chip));
+      planConversion(from, to, 8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(gpu));
   if (!plan || plan->kind == ConversionPlan::Kind::Shared)
     return convert.emitError("expected a conversion within warps, got one through shared memory");
   Registers &result = tiles[convert.getResult()];

@@ -1,4 +1,10 @@
-//===- KernelEmitter.cpp - Control and places -----------------------------===//
+//===- KernelEmitter.cpp - Control flow and coordinates -------------------===//
+//
+// Declares the kernel's parameters, computes where the thread is in the grid, and emits the
+// operations of the kernel one after the other. The other files of this folder emit single groups
+// of operations.
+//
+//===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -10,32 +16,40 @@ using namespace tessera::ptx;
 using codegen::Ix;
 using LLVM::ICmpPredicate;
 
-/// The scalar code generator's machine: one lane, fused multiply-add, conversions of halves.
-static const CpuDescription &oneLane() {
-  static const CpuDescription description = [] {
+/// A thread as the target of the scalar code generator: one lane with FMA and f16 conversions.
+static const CpuDescription &oneLane(bool fusesArithmetic) {
+  auto make = [](bool fuses) {
     CpuDescription one;
     one.vectorBytes = 8;
     one.hasFma = one.hasHalfConversion = true;
+    one.fusesArithmetic = fuses;
     return one;
-  }();
-  return description;
+  };
+  static const CpuDescription descriptions[] = {make(false), make(true)};
+  return descriptions[fusesArithmetic];
 }
 
-KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function, const PtxOptions &options)
-    : kernel(kernel), function(function), options(options), coordinates(kernel),
-      warps(getHint(kernel.getHintsAttr(), "warps").value_or(4)),
-      blocks(getHint(kernel.getHintsAttr(), "cluster").value_or(1)),
-      e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane()), maps(tensorMapsOf(kernel)) {}
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
+                             const PtxOptions &options, const GpuDescription &gpu)
+    : kernel(kernel), function(function), options(options), gpu(gpu), coordinates(kernel),
+      warps(getHint(kernel.getHintsAttr(), "num_warps").value_or(4)),
+      cluster(getHint(kernel.getHintsAttr(), "cluster_size").value_or(1)),
+      e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane(options.fusesArithmetic)),
+      maps(tensorMapsOf(kernel)) {}
 
 Layout KernelEmitter::layoutOf(Value tile) { return *tile::layoutOf(tile); }
-unsigned KernelEmitter::countRegisters(Value tile) { return layoutOf(tile).in().size(Dim::Register); }
-Type KernelEmitter::elementOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getElementType(); }
+unsigned KernelEmitter::countRegisters(Value tile) {
+  return layoutOf(tile).in().size(Dim::Register);
+}
+Type KernelEmitter::elementOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getElementType();
+}
 
 //===----------------------------------------------------------------------===//
-// Places
+// Coordinates
 //===----------------------------------------------------------------------===//
 
-/// Runs of neighbouring bits that go to neighbouring bits are moved by one shift and one mask.
+/// A run of neighbouring bits that maps to neighbouring bits takes one shift and one mask.
 Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   Value &part = threadParts[{layout.str(), dim}];
   if (part)
@@ -45,11 +59,12 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
   part = e.integer(0, e.i32);
   for (Dim from : {Dim::Lane, Dim::Warp, Dim::Block}) {
     gf2::VectorsRef columns = layout.columns(from);
-    Value place = from == Dim::Lane ? lane : from == Dim::Warp ? warp : block;
+    Value place = from == Dim::Lane ? lane : from == Dim::Warp ? warp : ctaRank;
     for (unsigned bit = 0; bit < columns.size();) {
       uint64_t first = layout.out().unpack(columns[bit])[dim];
       unsigned end = bit + 1;
-      while (first && end < columns.size() && layout.out().unpack(columns[end])[dim] == first << (end - bit))
+      while (first && end < columns.size() &&
+             layout.out().unpack(columns[end])[dim] == first << (end - bit))
         ++end;
       if (first && llvm::isPowerOf2_64(first)) {
         unsigned to = llvm::Log2_64(first);
@@ -60,7 +75,7 @@ Value KernelEmitter::threadPart(const Layout &layout, Dim dim) {
           bits = LLVM::LShrOp::create(e.b, bits, e.integer(bit - to, e.i32));
         part = e.xorI(part, bits);
       } else if (first) {
-        // A basis that moves several bits: all or nothing of it.
+        // A column with several bits: the bit of the thread selects all of them.
         Value one = LLVM::LShrOp::create(e.b, place, e.integer(bit, e.i32));
         one = e.andI(one, e.integer(1, e.i32));
         part = e.xorI(part, e.mulI(one, e.integer(first, e.i32)));
@@ -80,11 +95,11 @@ Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, uint64
     return mask;
   };
   uint64_t fixed = layout(Point({{Dim::Register, reg}}))[out] ^ first;
-  uint64_t ofThread = along(Dim::Lane) | along(Dim::Warp) | along(Dim::Block);
-  if (!ofThread)
+  uint64_t threadBits = along(Dim::Lane) | along(Dim::Warp) | along(Dim::Block);
+  if (!threadBits)
     return Ix(int64_t(fixed));
   Value part = threadPart(layout, out);
-  bool isDisjoint = !(ofThread & fixed);
+  bool isDisjoint = !(threadBits & fixed);
   if (!isDisjoint)
     part = e.xorI(part, e.integer(fixed, e.i32));
   Value wide = LLVM::ZExtOp::create(e.b, e.i64, part);
@@ -94,7 +109,8 @@ Ix KernelEmitter::coordinate(const Layout &layout, unsigned reg, Dim out, uint64
 Value KernelEmitter::isOwner(const Layout &layout, DimSet dims, uint64_t others) {
   uint64_t free = layout.freeBits();
   Value owner;
-  for (auto [dim, place] : {std::pair(Dim::Lane, lane), std::pair(Dim::Warp, warp), std::pair(Dim::Block, block)}) {
+  for (auto [dim, place] :
+       {std::pair(Dim::Lane, lane), std::pair(Dim::Warp, warp), std::pair(Dim::Block, ctaRank)}) {
     uint64_t bits = (free & layout.in().mask({dim})) >> layout.in().shift(dim);
     if (dim == Dim::Lane)
       bits &= ~others;
@@ -107,10 +123,11 @@ Value KernelEmitter::isOwner(const Layout &layout, DimSet dims, uint64_t others)
   return owner;
 }
 
-Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result, ValueRange operands, bool hasEffects) {
-  auto op = LLVM::InlineAsmOp::create(e.b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-                                      hasEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                      LLVM::AsmDialectAttr(), ArrayAttr());
+Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result,
+                              ValueRange operands, bool hasEffects) {
+  auto op = LLVM::InlineAsmOp::create(
+      e.b, result ? TypeRange(result) : TypeRange(), operands, text, constraints, hasEffects,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
   return result ? op.getResult(0) : Value();
 }
 
@@ -118,7 +135,8 @@ Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result
 // Control
 //===----------------------------------------------------------------------===//
 
-/// How a number changes along the first dimension of the grid: not at all (0), or it grows (1); none: not known.
+/// How a value changes along the first dimension of the grid: not at all (0), or it grows (1);
+/// none: unknown.
 static std::optional<int> growthOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -127,19 +145,26 @@ static std::optional<int> growthOf(Value value) {
     return id.getDim() == 0;
   int most = 0;
   for (Value operand : op->getOperands()) {
-    std::optional<int> growth = isa<IndexType, IntegerType>(operand.getType()) ? growthOf(operand) : std::nullopt;
+    std::optional<int> growth =
+        isa<IndexType, IntegerType>(operand.getType()) ? growthOf(operand) : std::nullopt;
     if (!growth)
       return std::nullopt;
     most = std::max(most, *growth);
   }
   bool keepsOrder = isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp>(op) ||
-                    (isa<arith::MulIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op) && getConstantIntValue(op->getOperand(1)).value_or(0) > 0);
+                    (isa<arith::MulIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op) &&
+                     getConstantIntValue(op->getOperand(1)).value_or(0) > 0);
   return most == 0 || keepsOrder ? std::optional(most) : std::nullopt;
 }
 
-/// Whether programs have longer loops than those before them: then the last ones come first, and what the machine ends with is short.
-static bool isLongerLater(tile::KernelOp kernel) {
-  return kernel.walk([](scf::ForOp loop) { return growthOf(loop.getUpperBound()) == 1 ? WalkResult::interrupt() : WalkResult::advance(); })
+/// Whether loops get longer along the grid. The CTAs then run in reverse order, so that the last
+/// wave has the short ones.
+static bool hasGrowingLoops(tile::KernelOp kernel) {
+  return kernel
+      .walk([](scf::ForOp loop) {
+        return growthOf(loop.getUpperBound()) == 1 ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 
@@ -147,15 +172,18 @@ void KernelEmitter::declare() {
   entry = function.addEntryBlock(e.b);
   e.setConstantBlock(entry);
   e.b.setInsertionPointToEnd(entry);
-  auto special = [&](StringRef name) { return e.intrinsic(("llvm.nvvm.read.ptx.sreg." + name).str(), e.i32, {}); };
+  auto special = [&](StringRef name) {
+    return e.intrinsic(("llvm.nvvm.read.ptx.sreg." + name).str(), e.i32, {});
+  };
   Value thread = special("tid.x");
   lane = e.andI(thread, e.integer(31, e.i32));
   warp = LLVM::LShrOp::create(e.b, thread, e.integer(5, e.i32));
 
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent_ctas") ||
+               int64_t(kernel.getGridRank()) > launchAxes(kernel);
   SmallVector<Value> grid;
   unsigned word = 0;
-  // Sizes and strides that the launch gives the same number are one word.
+  // Sizes and strides that are known to be equal share one word.
   std::map<std::string, Value> words;
   auto wordOf = [&](std::optional<SymExpr> known, Value value) {
     return known ? words.try_emplace(known->str(), value).first->second : value;
@@ -171,11 +199,15 @@ void KernelEmitter::declare() {
     if (role == WordRole::Scalar) {
       Type type = e.valueType(argument.getType());
       if (type.getIntOrFloatBitWidth() < 64)
-        value = LLVM::TruncOp::create(e.b, IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()), value);
-      scalars[argument] = value.getType() == type ? value : Value(LLVM::BitcastOp::create(e.b, type, value));
-      // What is known to divide a size is told to LLVM: low bits of positions then belong to threads and registers.
+        value = LLVM::TruncOp::create(
+            e.b, IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth()), value);
+      scalars[argument] =
+          value.getType() == type ? value : Value(LLVM::BitcastOp::create(e.b, type, value));
+      // A mask tells LLVM a known power of two that divides the size, so that it can combine
+      // offsets.
       if (int64_t known = coordinates.divisor(argument); argument.getType().isIndex() && known > 1)
-        scalars[argument] = e.andI(value, e.integer(-(int64_t(1) << llvm::countr_zero(uint64_t(known)))));
+        scalars[argument] =
+            e.andI(value, e.integer(-(int64_t(1) << llvm::countr_zero(uint64_t(known)))));
       return;
     }
     auto type = cast<tile::ViewType>(argument.getType());
@@ -190,40 +222,44 @@ void KernelEmitter::declare() {
                                  ? Ix(wordOf(coordinates.stride(argument, dim), value))
                                  : Ix(type.getStrides()[dim]));
   });
-  SmallVector<Value> places = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
-  places.resize(launchAxes(kernel));
-  bool isOfGrid = places.size() > 1 || kernel.getGridRank() == 1;
-  if (isOfGrid && blocks == 1 && !getHint(kernel.getHintsAttr(), "persistent") && isLongerLater(kernel))
-    places[0] = e.subI(e.subI(special("nctaid.x"), e.integer(1, e.i32)), places[0]);
-  // The blocks of a cluster are neighbours in the grid.
-  if (blocks > 1) {
-    block = e.andI(places[0], e.integer(blocks - 1, e.i32));
-    places[0] = LLVM::LShrOp::create(e.b, places[0], e.integer(llvm::Log2_32(blocks), e.i32));
+  SmallVector<Value> ctaIds = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
+  ctaIds.resize(launchAxes(kernel));
+  bool hasGridAxis = ctaIds.size() > 1 || kernel.getGridRank() == 1;
+  if (hasGridAxis && cluster == 1 && !getHint(kernel.getHintsAttr(), "persistent_ctas") &&
+      hasGrowingLoops(kernel))
+    ctaIds[0] = e.subI(e.subI(special("nctaid.x"), e.integer(1, e.i32)), ctaIds[0]);
+  // The CTAs of a cluster are neighbours in the grid.
+  if (cluster > 1) {
+    ctaRank = e.andI(ctaIds[0], e.integer(cluster - 1, e.i32));
+    ctaIds[0] = LLVM::LShrOp::create(e.b, ctaIds[0], e.integer(llvm::Log2_32(cluster), e.i32));
   }
-  placePrograms(places, grid);
-  bool hasGroups = kernel.walk([](tile::MmaAsyncOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  if (!maps.empty() || hasGroups)
-    sameWarp = e.intrinsic("llvm.nvvm.shfl.sync.idx.i32", e.i32,
-                           {e.integer(-1, e.i32), warp, e.integer(0, e.i32), e.integer(31, e.i32)});
-  // What threads know of their places stands before all else.
+  computeProgramIds(ctaIds, grid);
+  bool hasWgmma =
+      kernel.walk([](tile::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (!maps.empty() || hasWgmma)
+    uniformWarp =
+        e.intrinsic("llvm.nvvm.shfl.sync.idx.i32", e.i32,
+                    {e.integer(-1, e.i32), warp, e.integer(0, e.i32), e.integer(31, e.i32)});
+  // The entry block holds what depends only on the thread.
   Block *body = e.b.createBlock(&function.getBody());
   e.b.setInsertionPointToEnd(entry);
   LLVM::BrOp::create(e.b, ValueRange(), body);
   e.b.setInsertionPointToEnd(body);
 }
 
-/// The places in the launch's dimensions, of which the last one stands for all that are left of the grid, become those in
-/// the grid. A launch has less than 2^31 programs. Groups of rows come one after the other; in a group the row varies fastest, so
-/// that neighbours share what they read. The last group may be smaller.
-void KernelEmitter::placePrograms(SmallVector<Value> places, ArrayRef<Value> grid) {
+/// Computes the program ids from the CTA's indices in the launch; the last index covers the
+/// remaining dimensions of the grid. A launch has less than 2^31 CTAs. With a `raster_group` the
+/// row varies fastest within groups of rows, so that neighbours share loads; the last group may be
+/// smaller.
+void KernelEmitter::computeProgramIds(SmallVector<Value> ctaIds, ArrayRef<Value> grid) {
   auto narrow = [&](Value size) { return LLVM::TruncOp::create(e.b, e.i32, size); };
   auto divide = [&](Value a, Value b) -> std::pair<Value, Value> {
     return {LLVM::UDivOp::create(e.b, a, b), LLVM::URemOp::create(e.b, a, b)};
   };
-  Value linear = places.pop_back_val();
+  Value linear = ctaIds.pop_back_val();
   unsigned rank = kernel.getGridRank();
-  std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "group");
-  if (group && rank >= 2 && places.empty()) {
+  std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "raster_group");
+  if (group && rank >= 2 && ctaIds.empty()) {
     Value columns = narrow(grid[0]), rows = narrow(grid[1]), most = e.integer(*group, e.i32);
     Value rest = linear;
     if (rank > 2)
@@ -231,17 +267,17 @@ void KernelEmitter::placePrograms(SmallVector<Value> places, ArrayRef<Value> gri
     auto [number, inside] = divide(rest, e.mulI(columns, most));
     Value first = e.mulI(number, most), height = e.minI(e.subI(rows, first), most);
     auto [column, row] = divide(inside, height);
-    places = {column, e.addI(first, row)};
+    ctaIds = {column, e.addI(first, row)};
   }
-  while (places.size() + 1 < rank) {
-    auto [next, place] = divide(linear, narrow(grid[places.size()]));
-    places.push_back(place);
+  while (ctaIds.size() + 1 < rank) {
+    auto [next, id] = divide(linear, narrow(grid[ctaIds.size()]));
+    ctaIds.push_back(id);
     linear = next;
   }
-  if (places.size() < rank)
-    places.push_back(linear);
-  for (Value place : places)
-    programIds.push_back(LLVM::ZExtOp::create(e.b, e.i64, place));
+  if (ctaIds.size() < rank)
+    ctaIds.push_back(linear);
+  for (Value id : ctaIds)
+    programIds.push_back(LLVM::ZExtOp::create(e.b, e.i64, id));
 }
 
 LogicalResult KernelEmitter::run() {
@@ -262,10 +298,11 @@ LogicalResult KernelEmitter::emit(Block &block) {
   return success();
 }
 
-/// The scalars that carry a value through control flow.
-static void append(SmallVectorImpl<Value> &list, ArrayRef<Value> values) { list.append(values.begin(), values.end()); }
+static void append(SmallVectorImpl<Value> &list, ArrayRef<Value> values) {
+  list.append(values.begin(), values.end());
+}
 
-/// Steps, and numbers that loops carry, are counted in 32 bits where no tensor reaches further than those.
+/// Induction variables and loop-carried indices have 32 bits unless tensors need wide indices.
 LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
   auto isNarrow = [&](Value value) { return value.getType().isIndex() && !options.wideIndices; };
   auto narrow = [&](Value value) -> Value {
@@ -274,9 +311,10 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
   auto widen = [&](Value value, Value part) -> Value {
     return isNarrow(value) ? LLVM::SExtOp::create(e.b, e.i64, part) : part;
   };
-  // Two halves stay in one register.
+  // Two 16-bit elements share one register.
   auto isPaired = [&](Value value) {
-    return isa<RankedTensorType>(value.getType()) && (elementOf(value).isBF16() || elementOf(value).isF16()) &&
+    return isa<RankedTensorType>(value.getType()) &&
+           (elementOf(value).isBF16() || elementOf(value).isF16()) &&
            countRegisters(value) % 2 == 0;
   };
   auto partsOf = [&](Value value) {
@@ -286,14 +324,17 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp loop) {
   };
   SmallVector<Value> initial;
   for (auto [value, carried] : llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs())) {
-    bool isSum = llvm::any_of(carried.getUsers(), llvm::IsaPred<tile::MmaAsyncOp>) && value.getDefiningOp<tile::ConstantOp>();
-    append(initial, isSum ? settled(partsOf(value)) : partsOf(value));
+    bool isAccumulator = llvm::any_of(carried.getUsers(), llvm::IsaPred<tile::WgmmaOp>) &&
+                         value.getDefiningOp<tile::ConstantOp>();
+    append(initial, isAccumulator ? pinned(partsOf(value)) : partsOf(value));
   }
-  auto made =
-      scf::ForOp::create(e.b, narrow(loop.getLowerBound()), narrow(loop.getUpperBound()), narrow(loop.getStep()), initial);
+  auto made = scf::ForOp::create(e.b, narrow(loop.getLowerBound()), narrow(loop.getUpperBound()),
+                                 narrow(loop.getStep()), initial);
   auto bind = [&](ValueRange to, ValueRange from) {
     for (Value value : to) {
-      unsigned count = isa<RankedTensorType>(value.getType()) ? countRegisters(value) / (isPaired(value) ? 2 : 1) : 1;
+      unsigned count = isa<RankedTensorType>(value.getType())
+                           ? countRegisters(value) / (isPaired(value) ? 2 : 1)
+                           : 1;
       Registers parts(from.take_front(count));
       from = from.drop_front(count);
       if (isPaired(value))
@@ -327,7 +368,8 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp branch) {
   SmallVector<Type> types;
   for (Value result : branch.getResults()) {
     bool isTile = isa<RankedTensorType>(result.getType());
-    types.append(isTile ? countRegisters(result) : 1, e.valueType(isTile ? elementOf(result) : result.getType()));
+    types.append(isTile ? countRegisters(result) : 1,
+                 e.valueType(isTile ? elementOf(result) : result.getType()));
   }
   bool hasElse = !branch.getElseRegion().empty();
   auto made = scf::IfOp::create(e.b, types, get(branch.getCondition()), hasElse);
@@ -367,8 +409,9 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
   Value result =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](arith::ConstantOp constant) {
-            return constant.getType().isIndex() ? e.integer(cast<IntegerAttr>(constant.getValue()).getInt())
-                                                : e.number(cast<TypedAttr>(constant.getValue()), constant.getType(), 0);
+            return constant.getType().isIndex()
+                       ? e.integer(cast<IntegerAttr>(constant.getValue()).getInt())
+                       : e.number(cast<TypedAttr>(constant.getValue()), constant.getType(), 0);
           })
           .Case([&](arith::AddIOp) { return e.addI(x(0), x(1)); })
           .Case([&](arith::SubIOp) { return e.subI(x(0), x(1)); })
@@ -386,15 +429,19 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
           })
           .Case([&](arith::CmpIOp compare) {
             auto isSmall = [&](Value value) {
-              return value.getType().isIndex() && coordinates.isNonNegative(value) && coordinates.most(value) <= INT32_MAX;
+              return value.getType().isIndex() && coordinates.isNonNegative(value) &&
+                     coordinates.most(value) <= INT32_MAX;
             };
             bool areSmall = llvm::all_of(compare->getOperands(), isSmall);
-            auto part = [&](unsigned i) -> Value { return areSmall ? LLVM::TruncOp::create(e.b, e.i32, x(i)) : x(i); };
+            auto part = [&](unsigned i) -> Value {
+              return areSmall ? LLVM::TruncOp::create(e.b, e.i32, x(i)) : x(i);
+            };
             return e.cmp(ICmpPredicate(int64_t(compare.getPredicate())), part(0), part(1));
           })
           .Case([&](arith::SelectOp) { return e.select(x(0), x(1), x(2)); })
           .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](Operation *) {
-            return e.cast(x(0), e.valueType(op->getOperand(0).getType()), e.valueType(op->getResult(0).getType()));
+            return e.cast(x(0), e.valueType(op->getOperand(0).getType()),
+                          e.valueType(op->getResult(0).getType()));
           })
           .Default([](Operation *) { return Value(); });
   if (!result)
@@ -403,37 +450,37 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
   return success();
 }
 
-/// Whether a loop does nothing but begin copies of rows: other threads than the one that does need not go through it.
-static bool beginsRowsAlone(scf::ForOp loop) {
-  return !loop.getNumResults() && llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
-    auto fetch = dyn_cast<tile::FetchOp>(op);
-    return fetch ? !fetch.isBox() && !fetch.getBy() : isa<arith::ConstantOp>(op);
-  });
+/// Whether a loop only issues bulk copies of rows, so that one thread runs it alone.
+static bool onlyIssuesRowCopies(scf::ForOp loop) {
+  return !loop.getNumResults() &&
+         llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
+           auto load = dyn_cast<tile::BulkLoadOp>(op);
+           return load ? !load.getWarp() : isa<arith::ConstantOp>(op);
+         });
 }
 
-LogicalResult KernelEmitter::emit(Operation *op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](tile::LoadOp load) { return emitLoad(load); })
-      .Case([&](tile::GatherOp gather) { return emitLoad(gather); })
-      .Case([&](tile::StoreOp store) { return emitStore(store); })
-      .Case([&](tile::ScatterOp scatter) { return emitScatter(scatter); })
+/// How many elements the address of an element lies after a multiple of `by` elements.
+void KernelEmitter::emitMisalignment(tile::MisalignmentOp shift) {
+  const View &view = views[shift.getView()];
+  unsigned bytes = codegen::Emitter::byteWidth(shift.getView().getType().getElementType());
+  Ix place = 0;
+  for (auto [coordinate, stride] : llvm::zip_equal(shift.getCoords(), view.strides))
+    place = e.add(place, e.mul(Ix(get(coordinate)), stride));
+  Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
+  start = LLVM::LShrOp::create(e.b, start, e.integer(llvm::Log2_32(bytes)));
+  scalars[shift] = e.andI(e.addI(start, e.materialize(place)), e.integer(shift.getModulus() - 1));
+}
+
+/// Operations whose operands and results are tiles in registers.
+std::optional<LogicalResult> KernelEmitter::emitTileOp(Operation *op) {
+  using Result = std::optional<LogicalResult>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](tile::MapOp map) { return emitMap(map); })
       .Case([&](tile::ReduceOp reduce) { return emitReduce(reduce); })
-      .Case([&](tile::PartialOp partial) { return emitPartial(partial); })
+      .Case([&](tile::WarpReduceOp partial) { return emitWarpReduce(partial); })
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
-      .Case([&](tile::MmaSharedOp mma) { return emitMmaShared(mma); })
-      .Case([&](tile::MmaAsyncOp mma) { return emitMmaAsync(mma); })
-      .Case([&](tile::MmaWaitOp wait) { return emitMmaWait(wait); })
-      .Case([&](tile::MmaFenceOp) {
-        isFenced = true;
-        return success();
-      })
-      .Case([&](tile::MmaCommitOp) {
-        assembly("wgmma.commit_group.sync.aligned;", "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
-      })
       .Case([&](tile::CastOp cast) { return emitCast(cast); })
       .Case([&](tile::BitcastOp cast) {
         for (Value part : tiles.lookup(cast.getInput()))
@@ -441,7 +488,8 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         return success();
       })
       .Case([&](tile::BroadcastOp broadcast) {
-        Space from = tile::spaceOf(broadcast.getInput().getType().getShape()), to = layoutOf(broadcast).out();
+        Space from = tile::spaceOf(broadcast.getInput().getType().getShape()),
+              to = layoutOf(broadcast).out();
         return emitMove(op, [&](uint64_t element) {
           Point all = to.unpack(element), kept;
           for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
@@ -450,7 +498,8 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         });
       })
       .Case([&](tile::TransposeOp transpose) {
-        Space from = tile::spaceOf(transpose.getInput().getType().getShape()), to = layoutOf(transpose).out();
+        Space from = tile::spaceOf(transpose.getInput().getType().getShape()),
+              to = layoutOf(transpose).out();
         return emitMove(op, [&](uint64_t element) {
           Point point = to.unpack(element), before;
           for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
@@ -459,7 +508,9 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         });
       })
       .Case([&](tile::ReshapeOp) { return emitMove(op, [](uint64_t element) { return element; }); })
-      .Case([&](tile::SliceOp slice) { return emitMove(op, [&](uint64_t element) { return slice.getPlace(element); }); })
+      .Case([&](tile::SliceOp slice) {
+        return emitMove(op, [&](uint64_t element) { return slice.getInputElement(element); });
+      })
       .Case([&](tile::ConstantOp constant) {
         Value number = e.number(cast<TypedAttr>(constant.getValue()), elementOf(constant), 0);
         tiles[constant.getResult()].assign(countRegisters(constant), number);
@@ -479,9 +530,24 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](tile::ExtractOp extract) {
         Value part = tiles.lookup(extract.getTile()).front();
         bool isIndex = extract.getResult().getType().isIndex();
-        scalars[extract.getResult()] = isIndex ? e.cast(part, elementOf(extract.getTile()), e.i64) : part;
+        scalars[extract.getResult()] =
+            isIndex ? e.cast(part, elementOf(extract.getTile()), e.i64) : part;
         return success();
       })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Accesses to global and shared memory, and what is known of views.
+std::optional<LogicalResult> KernelEmitter::emitViewOp(Operation *op) {
+  using Result = std::optional<LogicalResult>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](tile::LoadOp load) { return emitLoad(load); })
+      .Case([&](tile::GatherOp gather) { return emitLoad(gather); })
+      .Case([&](tile::StoreOp store) { return emitStore(store); })
+      .Case([&](tile::ScatterOp scatter) { return emitScatter(scatter); })
+      .Case([&](tile::MmaSharedOp mma) { return emitMmaShared(mma); })
+      .Case([&](tile::SharedLoadOp read) { return emitRead(read); })
+      .Case([&](tile::SharedStoreOp write) { return emitWrite(write); })
       .Case([&](tile::ProgramIdOp id) {
         scalars[id] = programIds[id.getDim()];
         return success();
@@ -490,19 +556,12 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         scalars[dim] = e.materialize(views[dim.getView()].sizes[dim.getDim()]);
         return success();
       })
-      .Case([&](tile::ShiftOp shift) {
-        const View &view = views[shift.getView()];
-        unsigned bytes = codegen::Emitter::byteWidth(shift.getView().getType().getElementType());
-        Ix place = 0;
-        for (auto [coordinate, stride] : llvm::zip_equal(shift.getCoords(), view.strides))
-          place = e.add(place, e.mul(Ix(get(coordinate)), stride));
-        Value start = LLVM::PtrToIntOp::create(e.b, e.i64, view.pointer);
-        start = LLVM::LShrOp::create(e.b, start, e.integer(llvm::Log2_32(bytes)));
-        scalars[shift] = e.andI(e.addI(start, e.materialize(place)), e.integer(shift.getBy() - 1));
+      .Case([&](tile::MisalignmentOp shift) {
+        emitMisalignment(shift);
         return success();
       })
-      .Case([&](tile::RowOp row) {
-        emitRow(row);
+      .Case([&](tile::AlignedRowOp row) {
+        emitAlignedRow(row);
         return success();
       })
       .Case([&](tile::AllocOp alloc) -> LogicalResult {
@@ -510,52 +569,64 @@ LogicalResult KernelEmitter::emit(Operation *op) {
           return alloc.emitError("expected a buffer with an offset");
         return success();
       })
-      .Case([&](tile::CopyOp copy) { return emitCopy(copy); })
-      .Case([&](tile::GatesOp gates) { return emitGates(gates); })
-      .Case([&](tile::FetchOp fetch) { return emitFetch(fetch); })
-      .Case([&](tile::AwaitOp await) { return emitAwait(await); })
-      .Case([&](tile::ArriveOp arrive) { return emitArrive(arrive); })
-      .Case([&](tile::SendOp send) { return emitSend(send); })
-      .Case([&](tile::SentOp sent) {
-        std::string text = "cp.async.bulk.wait_group.read " + std::to_string(sent.getPending()) + ";";
-        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Asynchronous copies and MMA, distributed shared memory, and synchronization.
+std::optional<LogicalResult> KernelEmitter::emitAsyncOp(Operation *op) {
+  using Result = std::optional<LogicalResult>;
+  auto synchronize = [&](const std::string &text) {
+    assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](tile::WgmmaOp mma) { return emitWgmma(mma); })
+      .Case([&](tile::WgmmaWaitOp wait) { return emitWgmmaWait(wait); })
+      .Case([&](tile::WgmmaFenceOp) {
+        isFenced = true;
         return success();
       })
-      .Case([&](tile::FenceOp) {
-        assembly("fence.proxy.async.shared::cta;", "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
+      .Case([&](tile::WgmmaCommitOp) { return synchronize("wgmma.commit_group.sync.aligned;"); })
+      .Case([&](tile::CpAsyncOp copy) { return emitCpAsync(copy); })
+      .Case([&](tile::CpAsyncCommitOp) { return synchronize("cp.async.commit_group;"); })
+      .Case([&](tile::CpAsyncWaitOp wait) {
+        return synchronize("cp.async.wait_group " + std::to_string(wait.getPending()) + ";");
       })
-      .Case([&](tile::ReadOp read) { return emitRead(read); })
-      .Case([&](tile::WriteOp write) { return emitWrite(write); })
-      .Case([&](tile::CommitOp) {
-        assembly("cp.async.commit_group;", "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
+      .Case([&](tile::MbarrierAllocOp mbarriers) { return emitMbarrierAlloc(mbarriers); })
+      .Case([&](tile::BulkLoadOp load) { return emitBulkLoad(load); })
+      .Case([&](tile::TmaLoadOp load) { return emitTmaLoad(load); })
+      .Case([&](tile::MbarrierWaitOp wait) { return emitMbarrierWait(wait); })
+      .Case([&](tile::MbarrierArriveOp arrive) { return emitMbarrierArrive(arrive); })
+      .Case([&](tile::BulkStoreOp store) { return emitBulkStore(store); })
+      .Case([&](tile::BulkWaitOp wait) {
+        return synchronize("cp.async.bulk.wait_group.read " + std::to_string(wait.getPending()) +
+                           ";");
       })
-      .Case([&](tile::WaitOp wait) {
-        std::string text = "cp.async.wait_group " + std::to_string(wait.getPending()) + ";";
-        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
-      })
-      .Case([&](tile::OpenOp open) { return emitOpen(open); })
-      .Case([&](tile::MeetOp) {
-        assembly("barrier.cluster.wait.aligned;", "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
-      })
-      .Case([&](tile::PushOp push) { return emitPush(push); })
-      .Case([&](tile::ReceiveOp receive) { return emitReceive(receive); })
-      .Case([&](tile::TakeOp take) { return emitTake(take); })
+      .Case([&](tile::FenceProxyAsyncOp) { return synchronize("fence.proxy.async.shared::cta;"); })
+      .Case([&](tile::ClusterArriveOp arrive) { return emitClusterArrive(arrive); })
+      .Case([&](tile::ClusterWaitOp) { return synchronize("barrier.cluster.wait.aligned;"); })
+      .Case([&](tile::DsmemStoreOp store) { return emitDsmemStore(store); })
+      .Case([&](tile::DsmemWaitOp wait) { return emitDsmemWait(wait); })
+      .Case([&](tile::DsmemLoadOp load) { return emitDsmemLoad(load); })
       .Case([&](tile::BarrierOp barrier) {
-        const char *text = barrier.getWarp() ? "bar.warp.sync -1;" : "bar.sync 0;";
-        assembly(text, "~{memory}", Type(), {}, /*hasEffects=*/true);
-        return success();
+        return synchronize(barrier.getWarp() ? "bar.warp.sync -1;" : "bar.sync 0;");
       })
-      .Case([&](scf::ForOp loop) {
-        if (!beginsRowsAlone(loop))
-          return emitFor(loop);
-        LogicalResult result = success();
-        inOneThread([&] { result = emitFor(loop); });
-        return result;
-      })
-      .Case([&](scf::IfOp branch) { return emitIf(branch); })
-      .Default([&](Operation *) { return emitIndex(op); });
+      .Default([](Operation *) { return Result(); });
+}
+
+LogicalResult KernelEmitter::emit(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (!onlyIssuesRowCopies(loop))
+      return emitFor(loop);
+    LogicalResult result = success();
+    inOneThread([&] { result = emitFor(loop); });
+    return result;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return emitIf(branch);
+  for (auto emitGroup :
+       {&KernelEmitter::emitTileOp, &KernelEmitter::emitViewOp, &KernelEmitter::emitAsyncOp})
+    if (std::optional<LogicalResult> done = (this->*emitGroup)(op))
+      return *done;
+  return emitIndex(op);
 }

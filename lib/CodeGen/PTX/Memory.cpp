@@ -1,16 +1,15 @@
-//===- Memory.cpp - Loads and stores --------------------------------------===//
+//===- Memory.cpp - Global memory -----------------------------------------===//
 //
-// Threads access up to 16 bytes at once where the layout gives them neighbours, the tensor's rows
-// are aligned, and the tensor does not end within them. Rows that begin anywhere are seen from an aligned
-// address on; of the pieces that their ends cut, elements are accessed one by one. A predicate keeps what
-// lies outside away from memory. Elements that go to computed places go
-// one by one; those of a sum are added there by the memory itself, in order of arrival.
+// A thread accesses vectors of up to 16 bytes where the layout gives it neighbours, the rows of the
+// tensor are aligned and the tensor does not end within a vector. An unaligned row is accessed from
+// the aligned address before it; elements of the vectors that its ends cut are accessed one by one.
+// Accesses outside of a tensor are predicated off. Gathers and scatters along the contiguous
+// dimension access single elements; a scatter with a sum uses atomic additions, in any order.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
-#include "tessera/Support/GpuFeatures.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -26,12 +25,13 @@ struct KernelEmitter::Access {
   OperandRange coords;
   ArrayRef<int64_t> dims;
   bool isChecked;
-  OperandRange places;
+  OperandRange indices; // of a gather or scatter
   Layout layout;
   ArrayRef<int64_t> sizes;
 
-  Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked, OperandRange places)
-      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), places(places) {
+  Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked,
+         OperandRange indices)
+      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), indices(indices) {
     if (tile) {
       layout = layoutOf(tile);
       sizes = cast<RankedTensorType>(tile.getType()).getShape();
@@ -44,12 +44,13 @@ struct KernelEmitter::Access {
   }
   static Access read(Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
-      return {load.getResult(), load.getView(), load.getCoords(), load.getDims(), load.getPad().has_value(),
-              load.getCoords().drop_front(load.getCoords().size())};
+      return {load.getResult(),          load.getView(),
+              load.getCoords(),          load.getDims(),
+              load.getPad().has_value(), load.getCoords().drop_front(load.getCoords().size())};
     if (auto gather = dyn_cast<tile::GatherOp>(op))
-      return {gather.getResult(), gather.getView(),  gather.getCoords(),
-              gather.getDims(),   gather.getPad().has_value(), gather.getPlaces()};
-    if (auto copy = dyn_cast<tile::CopyOp>(op)) {
+      return {gather.getResult(),          gather.getView(),   gather.getCoords(), gather.getDims(),
+              gather.getPad().has_value(), gather.getIndices()};
+    if (auto copy = dyn_cast<tile::CpAsyncOp>(op)) {
       Access access(Value(), copy.getView(), copy.getCoords(), copy.getDims(), copy.getBounded(),
                     copy.getCoords().drop_front(copy.getCoords().size()));
       access.layout = copy.getVia().getValue();
@@ -58,43 +59,45 @@ struct KernelEmitter::Access {
     }
     if (auto scatter = dyn_cast<tile::ScatterOp>(op))
       return {scatter.getValue(), scatter.getView(),    scatter.getCoords(),
-              scatter.getDims(),  scatter.getBounded(), scatter.getPlaces()};
+              scatter.getDims(),  scatter.getBounded(), scatter.getIndices()};
     auto store = cast<tile::StoreOp>(op);
-    return {store.getValue(), store.getView(), store.getCoords(), store.getDims(), store.getBounded(),
-            store.getCoords().drop_front(store.getCoords().size())};
+    return {store.getValue(),   store.getView(),
+            store.getCoords(),  store.getDims(),
+            store.getBounded(), store.getCoords().drop_front(store.getCoords().size())};
   }
 
   tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
-  /// Where a dimension of the tensor stands in the tile.
-  std::optional<unsigned> placeOf(int64_t dim) const {
+  /// The dimension of the tile along a dimension of the tensor.
+  std::optional<unsigned> tileDim(int64_t dim) const {
     const auto *found = llvm::find(dims, dim);
     return found == dims.end() ? std::nullopt : std::optional<unsigned>(found - dims.begin());
   }
   int64_t tileSize(int64_t dim) const {
-    std::optional<unsigned> place = placeOf(dim);
+    std::optional<unsigned> place = tileDim(dim);
     return place ? sizes[*place] : 1;
   }
   int64_t bytes() const { return codegen::Emitter::byteWidth(type().getElementType()); }
 };
 
-/// Whether neighbours along a dimension of a tile are one and the same number.
-static bool isSameAlong(Value tile, int64_t dim) {
+/// Whether a tile is constant along a dimension.
+static bool isUniformAlong(Value tile, int64_t dim) {
   Operation *op = tile.getDefiningOp();
   if (isa_and_nonnull<tile::ConstantOp, tile::SplatOp>(op))
     return true;
   if (auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op)) {
     const auto *from = llvm::find(broadcast.getDims(), dim);
-    return from == broadcast.getDims().end() || isSameAlong(broadcast.getInput(), from - broadcast.getDims().begin());
+    return from == broadcast.getDims().end() ||
+           isUniformAlong(broadcast.getInput(), from - broadcast.getDims().begin());
   }
-  auto isSame = [&](Value operand) { return isSameAlong(operand, dim); };
+  auto isSame = [&](Value operand) { return isUniformAlong(operand, dim); };
   return isa_and_nonnull<tile::MapOp, tile::CastOp>(op) && llvm::all_of(op->getOperands(), isSame);
 }
 
-/// Elements that come from places of their own are accessed one by one; those that share their places, as others are.
+/// A gather or scatter accesses vectors only where neighbours in memory share their indices.
 unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  for (auto [place, dim] : llvm::enumerate(access.dims)) {
-    auto isShared = [&, at = int64_t(place)](Value places) { return isSameAlong(places, at); };
-    if (dim >= 0 && access.type().hasUnitStride(dim) && !llvm::all_of(access.places, isShared))
+  for (auto [number, dim] : llvm::enumerate(access.dims)) {
+    auto isShared = [&, at = int64_t(number)](Value index) { return isUniformAlong(index, at); };
+    if (dim >= 0 && access.type().hasUnitStride(dim) && !llvm::all_of(access.indices, isShared))
       return 1;
   }
   return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked);
@@ -102,31 +105,34 @@ unsigned KernelEmitter::vectorWidth(const Access &access) const {
 
 Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   const View &view = views[access.view];
-  // What the registers of a thread differ by stays apart: a loop does not change it.
-  Ix offset = 0, apart = 0;
+  // The part that differs between registers is loop-invariant, so it is added last.
+  Ix offset = 0, invariant = 0;
   for (int64_t dim = 0; dim < int64_t(access.coords.size()); ++dim) {
     Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
-    if (std::optional<unsigned> place = access.placeOf(dim)) {
+    if (std::optional<unsigned> place = access.tileDim(dim)) {
       Ix at = coordinate(access.layout, reg, tensorDim(*place));
-      apart = e.add(apart, e.mul(Ix(at.constant), view.strides[dim]));
+      invariant = e.add(invariant, e.mul(Ix(at.constant), view.strides[dim]));
       index = at.value ? e.add(index, Ix(at.value)) : index;
     }
     offset = e.add(offset, e.mul(index, view.strides[dim]));
   }
-  for (auto [i, tile] : llvm::enumerate(access.places)) {
+  for (auto [i, tile] : llvm::enumerate(access.indices)) {
     unsigned dim = access.coords.size() + i;
-    Value place = e.cast(tiles.lookup(tile)[reg], elementOf(tile), e.i64);
+    Value index = e.cast(tiles.lookup(tile)[reg], elementOf(tile), e.i64);
     Value last = e.subI(e.materialize(view.sizes[dim]), e.integer(1));
-    place = e.maxI(e.minI(place, last), e.integer(0));
-    offset = e.add(offset, e.mul(Ix(place), view.strides[dim]));
+    index = e.maxI(e.minI(index, last), e.integer(0));
+    offset = e.add(offset, e.mul(Ix(index), view.strides[dim]));
   }
-  // LLVM then computes it in 32 bits.
+  // This tells LLVM to compute the offset in 32 bits.
   if (offset.value && !options.wideIndices)
-    offset.value = LLVM::SExtOp::create(e.b, e.i64, LLVM::TruncOp::create(e.b, e.i32, offset.value));
+    offset.value =
+        LLVM::SExtOp::create(e.b, e.i64, LLVM::TruncOp::create(e.b, e.i32, offset.value));
   Value pointer = view.pointer;
-  auto move = [&](Value by) { pointer = LLVM::GEPOp::create(e.b, pointer.getType(), e.i8, pointer, ValueRange(by)); };
+  auto move = [&](Value by) {
+    pointer = LLVM::GEPOp::create(e.b, pointer.getType(), e.i8, pointer, ValueRange(by));
+  };
   int64_t constant = 0;
-  for (Ix part : {offset, apart}) {
+  for (Ix part : {offset, invariant}) {
     Ix bytes = e.mul(part, access.bytes());
     if (bytes.value)
       move(bytes.value);
@@ -137,8 +143,8 @@ Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
   return pointer;
 }
 
-/// The row's elements are those from a number on.
-void KernelEmitter::emitRow(tile::RowOp row) {
+/// The view starts at the aligned address before the row; `from` is the row's first element in it.
+void KernelEmitter::emitAlignedRow(tile::AlignedRowOp row) {
   const View whole = views[row.getView()];
   unsigned bytes = codegen::Emitter::byteWidth(row.getType().getElementType());
   Ix place = 0;
@@ -148,7 +154,7 @@ void KernelEmitter::emitRow(tile::RowOp row) {
     place = e.add(place, e.mul(Ix(get(coordinate)), stride));
   Value start = LLVM::PtrToIntOp::create(e.b, e.i64, whole.pointer);
   start = e.addI(start, e.materialize(e.mul(place, bytes)));
-  Value begin = e.andI(start, e.integer(-tile::RowOp::kPiece));
+  Value begin = e.andI(start, e.integer(-tile::AlignedRowOp::kAlignment));
   Value from = LLVM::LShrOp::create(e.b, e.subI(start, begin), e.integer(llvm::Log2_32(bytes)));
   views[row] = {LLVM::IntToPtrOp::create(e.b, whole.pointer.getType(), begin),
                 {e.add(whole.sizes[row.getDim()], Ix(from))},
@@ -160,14 +166,14 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg, unsigned width) 
   Value mask;
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
     int64_t extent = access.tileSize(dim);
-    // A tile that begins inside ends inside where tiles fill the tensor.
+    // Where tiles divide the tensor, a tile that starts inside ends inside.
     if (access.type().getDivisor(dim) % extent == 0 &&
         coordinates.touches(access.coords[dim], access.view, dim, extent, access.op))
       continue;
     Ix index = e.mul(Ix(get(access.coords[dim])), extent);
-    if (std::optional<unsigned> place = access.placeOf(dim))
+    if (std::optional<unsigned> place = access.tileDim(dim))
       index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
-    // As an unsigned number a negative position is beyond every size.
+    // Compared as unsigned, a negative position is past every size.
     Value at = e.materialize(index), size = e.materialize(views[access.view].sizes[dim]);
     if (Value from = views[access.view].from) {
       at = e.subI(at, from);
@@ -176,8 +182,9 @@ Value KernelEmitter::maskOf(const Access &access, unsigned reg, unsigned width) 
         size = e.maxI(e.subI(size, e.integer(width - 1)), e.integer(0));
     }
     int64_t step = access.type().getStrides()[dim];
-    bool isFar = ShapedType::isDynamic(step) ? !coordinates.hasPositiveStride(access.view, dim) : !step;
-    if (!options.wideIndices && !isFar) {
+    bool mayExceed32Bits =
+        ShapedType::isDynamic(step) ? !coordinates.hasPositiveStride(access.view, dim) : !step;
+    if (!options.wideIndices && !mayExceed32Bits) {
       at = LLVM::TruncOp::create(e.b, e.i32, at);
       size = LLVM::TruncOp::create(e.b, e.i32, size);
     }
@@ -197,7 +204,8 @@ KernelEmitter::Registers KernelEmitter::unpack(ValueRange words, Type element) {
   Type integer = IntegerType::get(stored.getContext(), bits);
   Registers elements;
   for (Value word : words)
-    for (unsigned at = 0; at < std::max(bits, word.getType().getIntOrFloatBitWidth() / bits * bits); at += bits) {
+    for (unsigned at = 0; at < std::max(bits, word.getType().getIntOrFloatBitWidth() / bits * bits);
+         at += bits) {
       Value part = word;
       if (at)
         part = LLVM::LShrOp::create(e.b, word, e.integer(at, word.getType()));
@@ -258,12 +266,12 @@ static std::string registerList(unsigned first, unsigned count) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Whether a store leaves out all elements that lie outside of what is loaded, by the same bounds.
-bool KernelEmitter::leavesOut(tile::StoreOp store, const Access &load) const {
+/// Whether the bounds of a store mask all elements that lie outside of what is loaded.
+bool KernelEmitter::isMaskedLike(tile::StoreOp store, const Access &load) const {
   Access stored = Access::of(store);
   auto isBound = [&](int64_t dim) {
     for (int64_t other = 0; other < int64_t(stored.coords.size()); ++other)
-      if (stored.coords[other] == load.coords[dim] && stored.placeOf(other) == load.placeOf(dim) &&
+      if (stored.coords[other] == load.coords[dim] && stored.tileDim(other) == load.tileDim(dim) &&
           coordinates.size(stored.view, other) == coordinates.size(load.view, dim))
         return true;
     return false;
@@ -271,44 +279,46 @@ bool KernelEmitter::leavesOut(tile::StoreOp store, const Access &load) const {
   return store.getBounded() && llvm::all_of(llvm::seq<int64_t>(0, load.coords.size()), isBound);
 }
 
-/// Whether what stands for elements outside of a tensor goes, element by element, to stores that leave those out as well:
-/// then it can be anything.
-bool KernelEmitter::isPadUnseen(const Access &load) const {
+/// Whether the pad of a load reaches, by elementwise operations, only stores that mask these
+/// elements. The pad then needs no value.
+bool KernelEmitter::isPadUnused(const Access &load) const {
   llvm::SetVector<Value> made;
   made.insert(load.tile);
   for (unsigned i = 0; i < made.size(); ++i)
     for (Operation *user : made[i].getUsers()) {
       if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(user))
         made.insert(user->getResult(0));
-      else if (auto store = dyn_cast<tile::StoreOp>(user); !store || !leavesOut(store, load))
+      else if (auto store = dyn_cast<tile::StoreOp>(user); !store || !isMaskedLike(store, load))
         return false;
     }
   return true;
 }
 
-KernelEmitter::Policy KernelEmitter::addPolicy(SmallVectorImpl<Value> &operands, std::string &constraints,
-                                              unsigned results) {
-  if (getHint(kernel.getHintsAttr(), "retain") != 1 || !findGpuFeature("cache policies")->isIn(*GpuDescription::from(options.chip)))
+KernelEmitter::Policy KernelEmitter::addPolicy(SmallVectorImpl<Value> &operands,
+                                               std::string &constraints, unsigned results) {
+  if (getHint(kernel.getHintsAttr(), "l2_evict_last") != 1 || !gpu.has(GpuFeature::CachePolicies))
     return {};
-  if (!retained) {
+  if (!evictLast) {
     OpBuilder::InsertionGuard guard(e.b);
     e.b.setInsertionPoint(entry->getTerminator());
-    retained = assembly("createpolicy.fractional.L2::evict_last.b64 $0, 1.0;", "=l", e.i64, {});
+    evictLast = assembly("createpolicy.fractional.L2::evict_last.b64 $0, 1.0;", "=l", e.i64, {});
   }
-  operands.push_back(retained);
+  operands.push_back(evictLast);
   constraints += ",l";
   return {".L2::cache_hint", ", $" + std::to_string(results + operands.size() - 1)};
 }
 
-/// The words of `width` elements from register `reg` on; where the mask says no, those of the pad, or any without one.
-KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
-                                                  TypedAttr pad) {
+/// Loads the words of `width` elements from register `reg` on. Where the mask is false they hold
+/// the pad, or anything without one.
+KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg,
+                                                  unsigned width, Value mask, TypedAttr pad) {
   Type element = access.type().getElementType();
   unsigned bytes = width * access.bytes(), count = registersOf(bytes, access.bytes());
   auto [type, kind] = instructionType(bytes, access.bytes());
   Type word = kind == 'h' ? e.i16 : kind == 'l' ? e.i64 : e.i32;
   SmallVector<Type> words(count, word);
-  Type result = count > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), words)) : word;
+  Type result =
+      count > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), words)) : word;
   std::string text, constraints;
   for (unsigned i = 0; i < count; ++i)
     constraints += std::string(i ? ",=" : "=") + kind;
@@ -319,37 +329,41 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
     operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, mask));
     constraints += ",r";
     text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(count + 1) + ", 0; ";
-    Registers pads = pad ? pack(SmallVector<Value>(width, e.number(pad, element, 0)), element) : Registers();
+    Registers pads =
+        pad ? pack(SmallVector<Value>(width, e.number(pad, element, 0)), element) : Registers();
     for (auto [i, part] : llvm::enumerate(pads)) {
-      text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) + ", $" +
-              std::to_string(count + 2 + i) + "; ";
+      text += "mov.b" + std::to_string(word.getIntOrFloatBitWidth()) + " $" + std::to_string(i) +
+              ", $" + std::to_string(count + 2 + i) + "; ";
       operands.push_back(part);
       constraints += std::string(",") + kind;
     }
     text += "@p ";
   }
   Policy policy = addPolicy(operands, constraints, count);
-  text += "ld.global" + policy.suffix + type + " " + registerList(0, count) + ", " + address + policy.operand + (mask ? "; }" : ";");
+  text += "ld.global" + policy.suffix + type + " " + registerList(0, count) + ", " + address +
+          policy.operand + (mask ? "; }" : ";");
   Value loaded = assembly(text, constraints, result, operands, /*hasEffects=*/true);
-  Registers got;
+  Registers loadedWords;
   for (unsigned i = 0; i < count; ++i)
-    got.push_back(count > 1 ? Value(LLVM::ExtractValueOp::create(e.b, loaded, i)) : loaded);
-  return got;
+    loadedWords.push_back(count > 1 ? Value(LLVM::ExtractValueOp::create(e.b, loaded, i)) : loaded);
+  return loadedWords;
 }
 
-KernelEmitter::Registers KernelEmitter::loadCut(const Access &access, unsigned reg, unsigned width, TypedAttr pad) {
+KernelEmitter::Registers KernelEmitter::loadPartial(const Access &access, unsigned reg,
+                                                    unsigned width, TypedAttr pad) {
   Type element = access.type().getElementType();
   SmallVector<Type> types(width, e.valueType(element));
   auto branch = scf::IfOp::create(e.b, types, maskOf(access, reg, width), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(branch.thenBlock());
-  Registers together = unpack(loadWords(access, reg, width, Value(), nullptr), element), apart;
-  together.truncate(width);
-  scf::YieldOp::create(e.b, together);
+  Registers vector = unpack(loadWords(access, reg, width, Value(), nullptr), element), single;
+  vector.truncate(width);
+  scf::YieldOp::create(e.b, vector);
   e.b.setInsertionPointToStart(branch.elseBlock());
   for (unsigned i = 0; i < width; ++i)
-    apart.push_back(unpack(loadWords(access, reg + i, 1, maskOf(access, reg + i), pad), element).front());
-  scf::YieldOp::create(e.b, apart);
+    single.push_back(
+        unpack(loadWords(access, reg + i, 1, maskOf(access, reg + i), pad), element).front());
+  scf::YieldOp::create(e.b, single);
   return Registers(branch.getResults());
 }
 
@@ -358,13 +372,13 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
   Type element = access.type().getElementType();
   unsigned width = vectorWidth(access), registers = countRegisters(access.tile);
   auto pad = op->getAttrOfType<TypedAttr>("pad");
-  // In a loop the registers would be kept for what a load may leave in them.
-  if (isa<tile::LoadOp>(op) && op->getParentOp() == kernel && isPadUnseen(access))
+  // In a loop a load without a pad keeps its registers live across iterations.
+  if (isa<tile::LoadOp>(op) && op->getParentOp() == kernel && isPadUnused(access))
     pad = nullptr;
   if (access.isChecked && width > 1 && views[access.view].from) {
     Registers &parts = tiles[access.tile];
     for (unsigned reg = 0; reg < registers; reg += width)
-      parts.append(loadCut(access, reg, width, pad));
+      parts.append(loadPartial(access, reg, width, pad));
     return success();
   }
   SmallVector<Registers> vectors;
@@ -383,7 +397,8 @@ void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned widt
   auto [type, kind] = instructionType(bytes, access.bytes());
   SmallVector<Value> operands = {pointerOf(access, reg)};
   std::string constraints = "l", text;
-  for (Value word : pack(ArrayRef(tiles[access.tile]).slice(reg, width), access.type().getElementType())) {
+  for (Value word :
+       pack(ArrayRef(tiles[access.tile]).slice(reg, width), access.type().getElementType())) {
     operands.push_back(word);
     constraints += std::string(",") + kind;
   }
@@ -396,8 +411,9 @@ void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned widt
   assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
 }
 
-void KernelEmitter::storeCut(const Access &access, unsigned reg, unsigned width, Value owner) {
-  auto branch = scf::IfOp::create(e.b, TypeRange(), maskOf(access, reg, width), /*withElseRegion=*/true);
+void KernelEmitter::storePartial(const Access &access, unsigned reg, unsigned width, Value owner) {
+  auto branch =
+      scf::IfOp::create(e.b, TypeRange(), maskOf(access, reg, width), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(branch.thenBlock());
   storeWords(access, reg, width, owner);
@@ -412,10 +428,10 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
   Access access = Access::of(store);
   unsigned width = vectorWidth(access);
   Value owner = isOwner(access.layout);
-  bool isCut = access.isChecked && width > 1 && views[access.view].from;
+  bool isPartial = access.isChecked && width > 1 && views[access.view].from;
   for (unsigned reg = 0; reg < tiles[access.tile].size(); reg += width) {
-    if (isCut) {
-      storeCut(access, reg, width, owner);
+    if (isPartial) {
+      storePartial(access, reg, width, owner);
       continue;
     }
     Value mask = maskOf(access, reg);
@@ -424,7 +440,7 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
   return success();
 }
 
-/// What several registers of a thread hold goes to memory once: it may be a number to add.
+/// An element that several registers or threads hold is stored once, since it may be added.
 LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
   if (scatter.getSum() && !scatter.getUnordered())
     return scatter.emitOpError("expected an unordered sum for PTX");
@@ -432,8 +448,9 @@ LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
   Type element = access.type().getElementType();
   auto [type, kind] = instructionType(access.bytes(), access.bytes());
   std::string instruction = "st.global" + type;
-  if (scatter.getSum()) // as unsigned numbers, since two's complement adds the same bits
-    instruction = (isa<FloatType>(element) ? "red.global.add.f" : "red.global.add.u") + std::to_string(8 * access.bytes());
+  if (scatter.getSum()) // unsigned and signed additions are the same
+    instruction = (isa<FloatType>(element) ? "red.global.add.f" : "red.global.add.u") +
+                  std::to_string(8 * access.bytes());
   uint64_t copies = access.layout.freeBits() & access.layout.in().mask({Dim::Register});
   Value owner = isOwner(access.layout);
   for (auto [reg, part] : llvm::enumerate(tiles.lookup(access.tile))) {
@@ -443,34 +460,38 @@ LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
     auto require = [&](Value condition) { mask = mask ? e.andI(mask, condition) : condition; };
     if (owner)
       require(owner);
-    for (auto [i, places] : llvm::enumerate(access.places)) {
-      Value place = e.cast(tiles.lookup(places)[reg], elementOf(places), e.i64);
+    for (auto [i, indices] : llvm::enumerate(access.indices)) {
+      Value index = e.cast(tiles.lookup(indices)[reg], elementOf(indices), e.i64);
       Ix size = views[access.view].sizes[access.coords.size() + i];
-      // As an unsigned number a negative place is beyond every size.
-      require(e.cmp(ICmpPredicate::ult, place, e.materialize(size)));
+      // Compared as unsigned, a negative index is past every size.
+      require(e.cmp(ICmpPredicate::ult, index, e.materialize(size)));
     }
     std::string text = "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p " + instruction + " [$0], $1; }";
     assembly(text, std::string("l,") + kind + ",r,~{memory}", Type(),
-             {pointerOf(access, reg), pack(part, element).front(), LLVM::ZExtOp::create(e.b, e.i32, mask)},
+             {pointerOf(access, reg), pack(part, element).front(),
+              LLVM::ZExtOp::create(e.b, e.i32, mask)},
              /*hasEffects=*/true);
   }
   return success();
 }
 
-/// 16 bytes at a time, or zeros in their place.
-LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
+/// Copies chunks of 16 bytes; a masked chunk becomes zeros.
+LogicalResult KernelEmitter::emitCpAsync(tile::CpAsyncOp copy) {
   Access access = Access::of(copy);
   constexpr unsigned kChunk = 16;
   unsigned width = vectorWidth(access), bytes = access.bytes();
   if (width * bytes != kChunk)
-    return copy.emitError("expected rows that threads copy by 16 bytes, got ") << width * bytes;
-  // The slot holds the tile as its layout says: (register, lane, warp) -> element -> offset.
+    return copy.emitError("expected rows that threads copy by 16 bytes, loadedWords ")
+           << width * bytes;
+  // The stage holds the tile as its layout says: (register, lane, warp) -> element -> offset.
   Layout offsets = access.layout.then(offsetsOf(copy.getBuffer().getType().getMemory()));
-  Value slot = slotAddress(copy.getBuffer(), copy.getSlot());
+  Value stage = stageAddress(copy.getBuffer(), copy.getStage());
   for (unsigned reg = 0; reg < access.layout.in().size(Dim::Register); reg += width) {
     Ix offset = e.mul(coordinate(offsets, reg, Dim::Offset), bytes);
-    Value to = LLVM::GEPOp::create(e.b, slot.getType(), e.i8, slot, ValueRange(e.materialize(offset)));
-    SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to), pointerOf(access, reg)};
+    Value to =
+        LLVM::GEPOp::create(e.b, stage.getType(), e.i8, stage, ValueRange(e.materialize(offset)));
+    SmallVector<Value> operands = {LLVM::PtrToIntOp::create(e.b, e.i32, to),
+                                   pointerOf(access, reg)};
     std::string sizes = "16", constraints = "r,l";
     Value mask = maskOf(access, reg);
     if (copy.getCondition())
@@ -481,7 +502,8 @@ LogicalResult KernelEmitter::emitCopy(tile::CopyOp copy) {
       constraints += ",r";
     }
     Policy policy = addPolicy(operands, constraints);
-    std::string text = "cp.async.cg.shared.global" + policy.suffix + " [$0], [$1], " + sizes + policy.operand;
+    std::string text =
+        "cp.async.cg.shared.global" + policy.suffix + " [$0], [$1], " + sizes + policy.operand;
     assembly(text + ";", constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }
   return success();

@@ -1,7 +1,7 @@
-//===- PTX.cpp - From kernels to PTX by LLVM ------------------------------===//
+//===- PTX.cpp - Kernels to PTX through LLVM ------------------------------===//
 #include "tessera/CodeGen/PTX/PTX.h"
-#include "tessera/CodeGen/LLVM/MachineCode.h"
 #include "KernelEmitter.h"
+#include "tessera/CodeGen/LLVM/MachineCode.h"
 
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -10,6 +10,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "llvm/IR/CallingConv.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -31,7 +32,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::ptx;
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const PtxOptions &options, std::string &error) {
+static std::unique_ptr<llvm::TargetMachine>
+createMachine(const GpuDescription &gpu, const PtxOptions &options, std::string &error) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -45,16 +47,18 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const PtxOptions &opti
     return nullptr;
   llvm::TargetOptions wanted;
   wanted.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, options.chip, "+ptx" + std::to_string(options.version), wanted,
-                                  std::nullopt, std::nullopt, llvm::CodeGenOptLevel(options.optimizationLevel)));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, gpu.ptxChip, "+ptx" + std::to_string(options.version), wanted, std::nullopt,
+      std::nullopt, llvm::CodeGenOptLevel(options.optimizationLevel)));
 }
 
-/// The function of a kernel: one parameter of 64 bits for each word, and one for each tensor map.
+/// Declares the function of a kernel: a 64-bit parameter per word, then one per tensor map.
 static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kernel) {
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent") || int64_t(kernel.getGridRank()) > launchAxes(kernel);
+  bool isRow = getHint(kernel.getHintsAttr(), "persistent_ctas") ||
+               int64_t(kernel.getGridRank()) > launchAxes(kernel);
   unsigned words = 0;
-  forEachWord(kernel, [&](WordRole role, unsigned, unsigned) { words += role != WordRole::Grid || isRow; });
+  forEachWord(kernel,
+              [&](WordRole role, unsigned, unsigned) { words += role != WordRole::Grid || isRow; });
   SmallVector<Type> types(words, builder.getI64Type());
   size_t maps = tensorMapsOf(kernel).size();
   types.append(maps, LLVM::LLVMPointerType::get(builder.getContext()));
@@ -63,13 +67,14 @@ static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kerne
   for (unsigned i = words; i < types.size(); ++i) {
     Type held = LLVM::LLVMArrayType::get(builder.getI8Type(), TensorMap::kBytes);
     function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(held));
-    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(TensorMap::kAlignment));
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(TensorMap::kAlignment));
     function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), builder.getUnitAttr());
   }
   return function;
 }
 
-/// Makes the operations' places in the user's source lines of the code's line table.
+/// Puts the source locations of the operations into the line table.
 static LogicalResult addLines(ModuleOp functions) {
   PassManager manager(functions.getContext());
   LLVM::DIScopeForLLVMFuncOpPassOptions options;
@@ -78,17 +83,19 @@ static LogicalResult addLines(ModuleOp functions) {
   return manager.run(functions);
 }
 
-/// What LLVM makes of functions. `prepare` says what their translation does not.
-static FailureOr<std::string> compile(ModuleOp functions, const PtxOptions &options,
+/// Compiles functions by LLVM. `prepare` adds the attributes that the translation lacks.
+static FailureOr<std::string> compile(ModuleOp functions, const GpuDescription &gpu,
+                                      const PtxOptions &options,
                                       llvm::function_ref<void(llvm::Module &)> prepare) {
   if (options.lineInfo && failed(addLines(functions)))
     return failure();
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(functions, llvmContext, "kernels");
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(functions, llvmContext, "kernels");
   if (!translated)
     return functions.emitError("translation of the kernels to LLVM failed");
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(options, error);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(gpu, options, error);
   if (!machine)
     return functions.emitError("no code generator for PTX: ") << error;
   translated->setTargetTriple(machine->getTargetTriple());
@@ -101,26 +108,29 @@ static FailureOr<std::string> compile(ModuleOp functions, const PtxOptions &opti
   return std::string(text.begin(), text.end());
 }
 
-/// Threads of a warp come together by what is written as text: LLVM may not put it behind a condition.
-static void keepTogether(llvm::Function &function) {
+/// Inline assembly synchronizes the threads of a warp, so LLVM may not move it into a branch.
+static void markConvergent(llvm::Function &function) {
   for (llvm::Instruction &instruction : llvm::instructions(function))
     if (auto *call = dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
       call->setConvergent();
 }
 
-/// Whether threads part, to begin copies of rows, or groups of warps come together.
+/// Whether threads diverge to issue bulk copies, or warpgroups synchronize.
 static bool hasBranches(tile::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        return isa<tile::GatesOp, tile::SendOp, tile::MmaAsyncOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<tile::MbarrierAllocOp, tile::BulkStoreOp, tile::WgmmaOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
 
-static bool hasProducts(tile::KernelOp kernel) {
+static bool hasMma(tile::KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        return isa<tile::MmaOp, tile::MmaSharedOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        return isa<tile::MmaOp, tile::MmaSharedOp>(op) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -130,20 +140,24 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
+  FailureOr<GpuDescription> gpu = gpuOf(module);
+  if (failed(gpu))
+    return failure();
   PtxModule result;
   OwningOpRef<ModuleOp> functions(ModuleOp::create(module.getLoc()));
   OpBuilder builder = OpBuilder::atBlockEnd(functions->getBody());
   for (auto kernel : module.getOps<tile::KernelOp>()) {
     builder.setInsertionPointToEnd(functions->getBody());
     LLVM::LLVMFuncOp function = declareFunction(builder, kernel);
-    // Loops of products step pointers, which takes fewer of the registers that their sums need.
+    // Wide indices let MMA loops increment pointers, which leaves more registers to accumulators.
     PtxOptions own = options;
-    own.wideIndices |= hasProducts(kernel);
-    KernelEmitter emitter(kernel, function, own);
+    own.wideIndices |= hasMma(kernel);
+    KernelEmitter emitter(kernel, function, own, *gpu);
     if (failed(emitter.run()))
       return failure();
     codegen::flatten(function.getBody());
-    result.kernels.push_back({kernel.getSymName().str(), emitter.threads(), emitter.shared(), emitter.cluster()});
+    result.kernels.push_back(
+        {kernel.getSymName().str(), emitter.threads(), emitter.shared(), emitter.clusterSize()});
   }
   auto prepare = [&](llvm::Module &translated) {
     for (const PtxKernel &kernel : result.kernels) {
@@ -151,33 +165,37 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
       function->setCallingConv(llvm::CallingConv::PTX_Kernel);
       auto source = module.lookupSymbol<tile::KernelOp>(kernel.name);
       function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
-      if (std::optional<int64_t> blocks = getHint(source.getHintsAttr(), "residents"))
-        function->addFnAttr("nvvm.minctasm", std::to_string(*blocks));
+      if (std::optional<int64_t> ctas = getHint(source.getHintsAttr(), "min_ctas_per_sm"))
+        function->addFnAttr("nvvm.minctasm", std::to_string(*ctas));
       if (kernel.cluster > 1)
         function->addFnAttr("nvvm.cluster_dim", std::to_string(kernel.cluster) + ",1,1");
       function->addFnAttr(llvm::Attribute::NoUnwind);
-      // Tensor maps stay where the launch has put them.
+      // Tensor maps are read in place.
       for (llvm::Argument &argument : function->args())
         if (argument.hasByValAttr())
           argument.addAttr(llvm::Attribute::get(function->getContext(), "nvvm.grid_constant"));
       if (hasBranches(source) || kernel.cluster > 1)
-        keepTogether(*function);
+        markConvergent(*function);
     }
   };
   PtxOptions wanted = options;
-  // Stores that a barrier in another block's memory counts came with 8.1.
+  if (!wanted.version)
+    wanted.version = gpu->ptxVersion;
+  // PTX 8.1 introduced st.async.
   if (llvm::any_of(result.kernels, [](const PtxKernel &kernel) { return kernel.cluster > 1; }))
     wanted.version = std::max(wanted.version, 81u);
-  FailureOr<std::string> text = compile(*functions, wanted, prepare);
+  FailureOr<std::string> text = compile(*functions, *gpu, wanted, prepare);
   if (failed(text))
     return failure();
   result.text = std::move(*text);
   return result;
 }
 
-FailureOr<std::string> ptx::compileToPtx(ModuleOp functions, const PtxOptions &options) {
+FailureOr<std::string> ptx::compileToPtx(ModuleOp functions, const GpuDescription &gpu,
+                                         const PtxOptions &options) {
   MLIRContext *context = functions.getContext();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
-  return compile(functions, options, [](llvm::Module &translated) { llvm::for_each(translated, keepTogether); });
+  return compile(functions, gpu, options,
+                 [](llvm::Module &translated) { llvm::for_each(translated, markConvergent); });
 }

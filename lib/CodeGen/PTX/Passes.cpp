@@ -1,4 +1,4 @@
-//===- Passes.cpp - The PTX code generator as passes ----------------------===//
+//===- Passes.cpp - The pass print-ptx ------------------------------------===//
 #include "tessera/CodeGen/PTX/Passes.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "llvm/Support/raw_ostream.h"
@@ -13,7 +13,8 @@ struct PrintPtx : impl::PrintPtxBase<PrintPtx> {
   using PrintPtxBase::PrintPtxBase;
 
   void runOnOperation() override {
-    auto module = lowerToPtx(getOperation(), {.chip = chip, .version = version, .wideIndices = wide});
+    auto module = lowerToPtx(getOperation(),
+                             {.version = version, .wideIndices = wide, .fusesArithmetic = fuse});
     if (mlir::failed(module))
       return signalPassFailure();
     llvm::outs() << module->text;

@@ -1,7 +1,7 @@
 //===- Shared.cpp - Buffers in shared memory ------------------------------===//
 //
-// Writes and reads by the instructions that lib/Layout finds for the two layouts. An address is a
-// thread's part and a constant for each access.
+// Writes and reads with the instructions that lib/Layout plans for the layouts of tile and buffer.
+// An address is a part that depends on the thread and a constant per access.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -11,19 +11,20 @@ using namespace tessera;
 using namespace tessera::ptx;
 using codegen::Ix;
 
-/// All kernels of a module know shared memory by one name, and a launch says how much it is.
+/// All kernels of a module share one symbol for shared memory; a launch sets its size.
 Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   constexpr StringLiteral kName = "shared_memory";
   auto module = function->getParentOfType<ModuleOp>();
   auto shared = module.lookupSymbol<LLVM::GlobalOp>(kName);
   if (!shared) {
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-    shared = LLVM::GlobalOp::create(builder, kernel.getLoc(), LLVM::LLVMArrayType::get(e.i8, 0),
-                                    /*isConstant=*/false, LLVM::Linkage::External, kName, Attribute(),
-                                    /*alignment=*/128, /*addrSpace=*/3);
+    shared =
+        LLVM::GlobalOp::create(builder, kernel.getLoc(), LLVM::LLVMArrayType::get(e.i8, 0),
+                               /*isConstant=*/false, LLVM::Linkage::External, kName, Attribute(),
+                               /*alignment=*/128, /*addrSpace=*/3);
   }
-  // Where boxes come to, and groups of warps read, swizzles begin again at multiples of up to 1024 bytes.
-  if (sameWarp)
+  // The swizzles of TMA and wgmma repeat every 1024 bytes.
+  if (uniformWarp)
     shared.setAlignment(1024);
   sharedBytes = std::max(sharedBytes, first + bytes);
   Value start = LLVM::AddressOfOp::create(e.b, shared);
@@ -32,62 +33,67 @@ Value KernelEmitter::sharedMemory(unsigned first, unsigned bytes) {
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(e.integer(first)));
 }
 
-Value KernelEmitter::slotAddress(Value buffer, Value slot, Value behind) {
+Value KernelEmitter::stageAddress(Value buffer, Value stage, Value shift) {
   auto alloc = buffer.getDefiningOp<tile::AllocOp>();
   Value start = sharedMemory(*alloc.getOffset(), alloc.getType().getAllBytes());
-  Value move = e.mulI(get(slot), e.integer(alloc.getType().getStride()));
-  if (behind)
-    move = e.addI(move, e.mulI(get(behind), e.integer(alloc.getType().getElementBytes())));
+  Value move = e.mulI(get(stage), e.integer(alloc.getType().getStride()));
+  if (shift)
+    move = e.addI(move, e.mulI(get(shift), e.integer(alloc.getType().getElementBytes())));
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(move));
 }
 
-/// Of elements as wide as an access no two go together: so are those accessed that begin anywhere.
-static constexpr unsigned kAlone = 128;
+/// The element width that makes lib/Layout plan accesses of single elements, for unaligned rows.
+static constexpr unsigned kUnaligned = 128;
 
-LogicalResult KernelEmitter::emitWrite(tile::WriteOp write) {
+LogicalResult KernelEmitter::emitWrite(tile::SharedStoreOp write) {
   Type element = elementOf(write.getValue());
   Layout layout = layoutOf(write.getValue());
-  unsigned bits = write.getBehind() ? kAlone : 8 * codegen::Emitter::byteWidth(element);
+  unsigned bits = write.getShift() ? kUnaligned : 8 * codegen::Emitter::byteWidth(element);
   SharedAccess store =
-      planStore(write.getBuffer().getType().getMemory(), layout, bits, sharedFeaturesOf(options.chip));
-  storeShared(store, slotAddress(write.getBuffer(), write.getSlot(), write.getBehind()), tiles.lookup(write.getValue()),
-              element, isOwner(layout, {Dim::Lane, Dim::Warp}));
+      planStore(write.getBuffer().getType().getMemory(), layout, bits, sharedFeaturesOf(gpu));
+  storeShared(store, stageAddress(write.getBuffer(), write.getStage(), write.getShift()),
+              tiles.lookup(write.getValue()), element, isOwner(layout, {Dim::Lane, Dim::Warp}));
   return success();
 }
 
-/// Whether a read can be left to the products that take it: nothing that touches shared memory comes between, and no
-/// other product, beside which it is meant to run.
-static bool isLazy(tile::ReadOp read) {
-  if (read.getBehind())
+/// Whether the MMA that take a read as an operand can emit it fragment by fragment. No access to
+/// shared memory may be in between, and no other MMA, with which the read is meant to overlap. An
+/// accumulator is in registers as a whole from the start.
+static bool isLazy(tile::SharedLoadOp read) {
+  if (read.getShift())
     return false;
-  auto isProduct = [&](Operation *user) { return isa<tile::MmaOp>(user) && user->getBlock() == read->getBlock(); };
-  if (!llvm::all_of(read->getUsers(), isProduct))
+  auto isOperand = [&](Operation *user) {
+    auto mma = dyn_cast<tile::MmaOp>(user);
+    return mma && mma->getBlock() == read->getBlock() && mma.getAcc() != read.getResult();
+  };
+  if (!llvm::all_of(read->getUsers(), isOperand))
     return false;
   for (Operation *op = read->getNextNode(); op; op = op->getNextNode()) {
     if (llvm::is_contained(read->getUsers(), op))
       return true;
-    if (isa<tile::MmaOp>(op) || (!isa<tile::ReadOp>(op) && !isMemoryEffectFree(op)))
+    if (isa<tile::MmaOp>(op) || (!isa<tile::SharedLoadOp>(op) && !isMemoryEffectFree(op)))
       return false;
   }
   return false;
 }
 
-LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
+LogicalResult KernelEmitter::emitRead(tile::SharedLoadOp read) {
   Type element = elementOf(read);
-  unsigned bits = read.getBehind() ? kAlone : 8 * codegen::Emitter::byteWidth(element);
+  unsigned bits = read.getShift() ? kUnaligned : 8 * codegen::Emitter::byteWidth(element);
   Layout memory = read.getBuffer().getType().getMemory();
-  SharedAccess load = planLoad(memory, read.getPlaces(), bits, sharedFeaturesOf(options.chip));
-  Lazy part{load, slotAddress(read.getBuffer(), read.getSlot(), read.getBehind()),
-            offsetsOf(memory)(read.getFirst())};
-  // A product asks for its operands step by step, so that few of them are in registers at once.
+  SharedAccess load = planLoad(memory, read.getElementLayout(), bits, sharedFeaturesOf(gpu));
+  LazyRead part{load, stageAddress(read.getBuffer(), read.getStage(), read.getShift()),
+                offsetsOf(memory)(read.getFirstElement())};
+  // An MMA loads its operands one k-step after the other, so that few are in registers at once.
   if (isLazy(read)) {
     reads[read.getResult()] = part;
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {
     tiles[read.getResult()] = loadAll(part, element);
   }
-  auto placeOf = [&](unsigned reg) -> Value {
-    return LLVM::TruncOp::create(e.b, e.i32, e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
+  auto positionOf = [&](unsigned reg) -> Value {
+    return LLVM::TruncOp::create(e.b, e.i32,
+                                 e.materialize(coordinate(layoutOf(read), reg, Dim::D0)));
   };
   auto limit = [&](Value number) -> Value {
     Value size = e.integer(read.getType().getNumElements());
@@ -95,42 +101,46 @@ LogicalResult KernelEmitter::emitRead(tile::ReadOp read) {
   };
   Registers &parts = tiles[read.getResult()];
   if (read.getFrom()) {
-    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0), begin = limit(read.getFrom());
+    Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0),
+          begin = limit(read.getFrom());
     for (auto [reg, part] : llvm::enumerate(parts))
-      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, placeOf(reg), begin), pad, part);
+      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, positionOf(reg), begin), pad, part);
   }
   if (read.getBelow()) {
     Value pad = e.number(cast<TypedAttr>(*read.getPad()), element, 0), end = limit(read.getBelow());
-    // Of a row's first tile the size of the row is below. In a loop from row to row instructions count.
+    // In a loop over whole rows, `below` is the size of the row, and instructions are what counts.
     auto left = read.getBelow().getDefiningOp<arith::SubIOp>();
     Registers chosen;
     if (left && isZero(left.getRhs()) && isa<scf::ForOp>(read->getParentOp()))
-      chosen = chooseBelow(parts, SmallVector<Value>(parts.size(), pad), layoutOf(read), end);
+      chosen = selectBelow(parts, SmallVector<Value>(parts.size(), pad), layoutOf(read), end);
     if (!chosen.empty()) {
       parts = chosen;
       return success();
     }
     for (auto [reg, part] : llvm::enumerate(parts))
-      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, placeOf(reg), end), part, pad);
+      part = e.select(e.cmp(LLVM::ICmpPredicate::slt, positionOf(reg), end), part, pad);
   }
   return success();
 }
 
-/// Of several threads with the same element the owner stores; none: there are no such.
-void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts, Type element,
-                                Value owner) {
-  unsigned bytes = codegen::Emitter::byteWidth(element), width = 1u << (access.registers.vector + access.matrices);
+/// Of several threads with the same element, the owner stores; none: each thread owns its elements.
+void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayRef<Value> parts,
+                                Type element, Value owner) {
+  unsigned bytes = codegen::Emitter::byteWidth(element),
+           width = 1u << (access.registers.vector + access.matrices);
   for (unsigned at = 0; at < 1u << access.registers.distinct; at += width) {
     Registers group;
     for (unsigned i = 0; i < width; ++i)
       group.push_back(parts[access.registers.order(at + i)]);
     Registers words = pack(group, element);
     Ix offset = e.mul(coordinate(access.address, at, Dim::Offset), bytes);
-    Value to = LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
+    Value to =
+        LLVM::GEPOp::create(e.b, buffer.getType(), e.i8, buffer, ValueRange(e.materialize(offset)));
     if (access.kind == SharedAccess::Kind::Plain && !owner) {
       Value value = words[0];
       if (words.size() > 1) {
-        value = LLVM::UndefOp::create(e.b, VectorType::get({int64_t(words.size())}, words[0].getType()));
+        value = LLVM::UndefOp::create(e.b,
+                                      VectorType::get({int64_t(words.size())}, words[0].getType()));
         for (auto [i, each] : llvm::enumerate(words))
           value = e.insert(value, each, i);
       }
@@ -151,14 +161,16 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
     operands.append(words.begin(), words.end());
     std::string text;
     if (isMatrix)
-      text = "stmatrix.sync.aligned.m8n8.x" + count + (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") +
+      text = "stmatrix.sync.aligned.m8n8.x" + count +
+             (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") +
              ".shared.b16 [$0], {" + list + "};";
     else
       text = "st.shared" + (words.size() > 1 ? ".v" + count : "") + ".b" +
              std::to_string(width * bytes == 1 ? 8 : bits) + " [$0], " +
              (words.size() > 1 ? "{" + list + "}" : list) + ";";
     if (owner) {
-      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(operands.size()) + ", 0; @p " + text + " }";
+      text = "{ .reg .pred p; setp.ne.b32 p, $" + std::to_string(operands.size()) + ", 0; @p " +
+             text + " }";
       operands.push_back(LLVM::ZExtOp::create(e.b, e.i32, owner));
       constraints += ",r";
     }
@@ -166,31 +178,34 @@ void KernelEmitter::storeShared(const SharedAccess &access, Value buffer, ArrayR
   }
 }
 
-/// Words of 32 bits, which LLVM does not see as a vector: it would take each of them apart into halves, and an instruction
-/// more for every other one.
+/// Loads 32-bit words by inline assembly: LLVM would split a vector of 16-bit elements into its
+/// halves, at an extra instruction for every other one.
 KernelEmitter::Registers KernelEmitter::loadVector(Value from, unsigned count) {
   std::string list, constraints;
   for (unsigned i = 0; i < count; ++i) {
     list += (i ? ", $" : "$") + std::to_string(i);
     constraints += "=r,";
   }
-  Type type = LLVM::LLVMStructType::getLiteral(kernel.getContext(), SmallVector<Type>(count, e.i32));
+  Type type =
+      LLVM::LLVMStructType::getLiteral(kernel.getContext(), SmallVector<Type>(count, e.i32));
   Value place = LLVM::PtrToIntOp::create(e.b, e.i32, from);
   std::string number = std::to_string(count);
-  Value loaded = assembly("ld.shared.v" + number + ".b32 {" + list + "}, [$" + number + "];", constraints + "r,~{memory}",
-                          type, place, /*hasEffects=*/true);
+  Value loaded = assembly("ld.shared.v" + number + ".b32 {" + list + "}, [$" + number + "];",
+                          constraints + "r,~{memory}", type, place, /*hasEffects=*/true);
   Registers words;
   for (unsigned i = 0; i < count; ++i)
     words.push_back(LLVM::ExtractValueOp::create(e.b, loaded, i));
   return words;
 }
 
-/// The elements that one instruction loads, from number `at` on.
-KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element, unsigned at) {
+/// Loads the elements of one instruction, from number `at` on.
+KernelEmitter::Registers KernelEmitter::loadFragment(const LazyRead &read, Type element,
+                                                     unsigned at) {
   const SharedAccess &access = read.load;
   unsigned width = 1u << access.registers.vector, bytes = codegen::Emitter::byteWidth(element);
   Ix offset = e.mul(coordinate(access.address, at, Dim::Offset, read.first), bytes);
-  Value from = LLVM::GEPOp::create(e.b, read.slot.getType(), e.i8, read.slot, ValueRange(e.materialize(offset)));
+  Value from = LLVM::GEPOp::create(e.b, read.stage.getType(), e.i8, read.stage,
+                                   ValueRange(e.materialize(offset)));
   Registers words;
   if (access.kind == SharedAccess::Kind::Plain) {
     unsigned total = width * bytes;
@@ -213,10 +228,11 @@ KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element
       constraints += "=r,";
     }
     std::string text = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(matrices) +
-                       (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") + ".shared.b16 {" + list +
-                       "}, [$" + std::to_string(matrices) + "];";
+                       (access.kind == SharedAccess::Kind::Transposed ? ".trans" : "") +
+                       ".shared.b16 {" + list + "}, [$" + std::to_string(matrices) + "];";
     SmallVector<Type> types(matrices, e.i32);
-    Type type = matrices > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), types)) : e.i32;
+    Type type =
+        matrices > 1 ? Type(LLVM::LLVMStructType::getLiteral(kernel.getContext(), types)) : e.i32;
     Value place = LLVM::PtrToIntOp::create(e.b, e.i32, from);
     Value value = assembly(text, constraints + "r,~{memory}", type, place, /*hasEffects=*/true);
     for (unsigned i = 0; i < matrices; ++i)
@@ -230,17 +246,18 @@ KernelEmitter::Registers KernelEmitter::loadPiece(const Lazy &read, Type element
   return elements;
 }
 
-/// Loads what a register of a lazy read holds, with all that comes by the same instruction.
+/// Loads the fragment that a register of a lazy read belongs to.
 Value KernelEmitter::part(Value tile, unsigned reg) {
   Registers &parts = tiles[tile];
   if (!parts[reg]) {
-    const Lazy &lazy = reads.at(tile);
+    const LazyRead &lazy = reads.at(tile);
     const RegisterOrder &order = lazy.load.registers;
     unsigned distinct = 1u << order.distinct, number = 0;
     while (order.order(number) != reg)
       ++number;
-    unsigned piece = 1u << (order.vector + lazy.load.matrices), at = number % distinct / piece * piece;
-    Registers loaded = loadPiece(lazy, elementOf(tile), at);
+    unsigned width = 1u << (order.vector + lazy.load.matrices),
+             at = number % distinct / width * width;
+    Registers loaded = loadFragment(lazy, elementOf(tile), at);
     for (unsigned copy = 0; copy < parts.size(); copy += distinct)
       for (auto [i, value] : llvm::enumerate(loaded))
         parts[order.order(copy + at + i)] = value;
@@ -248,12 +265,12 @@ Value KernelEmitter::part(Value tile, unsigned reg) {
   return parts[reg];
 }
 
-KernelEmitter::Registers KernelEmitter::loadAll(const Lazy &read, Type element) {
+KernelEmitter::Registers KernelEmitter::loadAll(const LazyRead &read, Type element) {
   const RegisterOrder &order = read.load.registers;
   Registers loaded;
   for (unsigned at = 0; at < 1u << order.distinct; at = loaded.size())
-    loaded.append(loadPiece(read, element, at));
-  // Copies of an element are made without access.
+    loaded.append(loadFragment(read, element, at));
+  // Registers with the same element share its load.
   Registers result(order.order.in().size());
   for (unsigned i = 0; i < result.size(); ++i)
     result[order.order(i)] = loaded[i % loaded.size()];

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <limits>
 

@@ -4,7 +4,7 @@
 
 #include "KernelPlan.h"
 
-#include "tessera/Analysis/MaskRanges.h"
+#include "tessera/Fusion/MaskRanges.h"
 
 namespace tessera {
 

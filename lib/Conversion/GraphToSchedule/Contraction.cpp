@@ -79,7 +79,8 @@ std::optional<Contraction> tessera::splitContraction(ExprPool &pool, Expr value,
   bool streamed[2] = {false, false};
   auto put = [&](Expr &side, Expr e) { side = side ? pool.mul(side, e) : e; };
   for (const Factor &f : factors) {
-    // An operand may be rounded: what could be a factor of either one stays with the one it was a factor of.
+    // An operand may be rounded: what could be a factor of either one stays with the one it was a
+    // factor of.
     bool fitsLeft = contains(left->free, f.free), fitsRight = contains(right->free, f.free);
     bool isOfRight = f.origin && f.origin == right->origin && f.origin != left->origin;
     bool onLeft = &f == left || (&f != right && fitsLeft && !(fitsRight && isOfRight));

@@ -44,7 +44,8 @@ private:
     resultOf.clear();
     for (const KernelOutput &output : outputs) {
       // Parts of one tensor are stored into one result.
-      if (output.check || !resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
+      if (output.check ||
+          !resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
         continue;
       types.push_back(output.type);
       mlir::Value existing = written.lookup(output.value);
@@ -84,8 +85,8 @@ private:
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
     }
-    if (!plan.road.empty())
-      kernel->setAttr(sched::kRoad, builder.getStringAttr(plan.road));
+    if (!plan.backend.empty())
+      kernel->setAttr(sched::kBackend, builder.getStringAttr(plan.backend));
     mlir::Block &block = kernel.getBody().emplaceBlock();
     for (mlir::Value operand : operands)
       block.addArgument(operand.getType(), loc);
@@ -164,8 +165,8 @@ private:
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel || needed.count(dim.name))
         mergeDims.push_back(dim);
-    // All parts are in one tile, so there is less room for other dimensions: of products for the first, which leave the last
-    // as many as their tiles need, of others for all but the last.
+    // All parts are in one tile, so there is less room for other dimensions: of products for the
+    // first, which leave the last as many as their tiles need, of others for all but the last.
     int64_t elements = plan.split, least = plan.multiplies ? 16 : 1;
     llvm::SmallVector<KernelDim *> others;
     for (KernelDim &dim : mergeDims)
@@ -215,7 +216,8 @@ private:
           gauge = gauges.at(state.gauge);
         if (gauge && !plan.weightOf(state)) {
           // A part whose extremum is not the extremum of all counts for nothing.
-          mlir::Value own = references.at(state.gauge), counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
+          mlir::Value own = references.at(state.gauge),
+                      counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
           if (llvm::isa<mlir::FloatType>(plan.states[state.gauge].node->type))
             counts = emitMap(ScalarOp::Or, {counts, emitMap(ScalarOp::IsNan, {own}, loc)}, loc);
           loaded = emitMap(ScalarOp::Where,
@@ -351,8 +353,7 @@ private:
       return sched::ConstantOp::create(builder, e->loc, type, number(e->number, e->type));
     case ExprNode::Index:
       return sched::IndexOp::create(builder, e->loc, type, builder.getStringAttr(e->index.str()));
-    case ExprNode::Load:
-    {
+    case ExprNode::Load: {
       PlacedIndex at = placedIndex(e->indices);
       return sched::LoadOp::create(builder, e->loc, type, arguments.at(e->tensor), at.index,
                                    at.places, at.below);

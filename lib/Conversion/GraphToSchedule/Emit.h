@@ -3,7 +3,7 @@
 #define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_EMIT_H
 
 #include "KernelPlan.h"
-#include "tessera/Analysis/CostModel.h"
+#include "tessera/CostModel/CostModel.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 
 namespace tessera {

@@ -2,21 +2,18 @@
 //
 // Starts from the values that must be in memory (results, pieces of concatenations) and asks for
 // each what one kernel can compute of it. Where planning says that a value inside cannot be, or is
-// too dear to be, part of the kernel, that value is stored too and the partition is made anew.
+// too expensive to be, part of the kernel, that value is stored too and the partition is made anew.
 // Kernels that meet the same elements become one.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Conversion/GraphToSchedule/GraphToSchedule.h"
-#include "AlignRows.h"
 #include "Emit.h"
 #include "MergeRows.h"
 #include "Pull.h"
-#include "SplitScans.h"
-#include "StoreOperands.h"
+#include "tessera/Conversion/GraphToSchedule/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassRegistry.h"
+#include "tessera/CostModel/MachineModels.h"
+#include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/ValueType.h"
 
@@ -24,9 +21,33 @@
 
 using namespace tessera;
 
+namespace tessera {
+#define GEN_PASS_DEF_CONVERTGRAPHTOSCHEDULE
+#include "tessera/Conversion/GraphToSchedule/Passes.h.inc"
+} // namespace tessera
+
 namespace {
 gir::TensorType tensorType(mlir::Value value) {
   return llvm::cast<gir::TensorType>(value.getType());
+}
+
+/// The bytes at whose multiples the rows of a stored value start, if it says so.
+std::optional<int64_t> rowAlignment(mlir::Value stored) {
+  auto op = stored ? stored.getDefiningOp<gir::MaterializeOp>() : nullptr;
+  return op ? op.getRowAlignment() : std::nullopt;
+}
+
+/// The type of a stored value in memory: aligned rows are padded at their end.
+gir::TensorType memoryType(mlir::Value stored) {
+  gir::TensorType type = tensorType(stored);
+  std::optional<int64_t> alignment = rowAlignment(stored);
+  if (!alignment)
+    return type;
+  int64_t unit =
+      std::max<int64_t>(1, *alignment * 8 / type.getElementType().getIntOrFloatBitWidth());
+  llvm::SmallVector<SymExpr> shape(type.getShape());
+  shape.back() = shape.back().ceilDiv(SymExpr(unit)) * SymExpr(unit);
+  return gir::TensorType::get(shape, type.getElementType());
 }
 
 /// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
@@ -58,22 +79,11 @@ public:
 
   mlir::LogicalResult run() {
     auto terminator = llvm::cast<mlir::func::ReturnOp>(function.getBody().front().getTerminator());
-    if (machine.isGpu) {
-      prepareSums();
-      dropChecks();
+    for (auto op : function.getOps<gir::MaterializeOp>()) {
+      stored.insert(op.getResult());
+      if (op.getReason())
+        reasons.push_back(op.getReason()->str());
     }
-    if (machine.isGpu && !batchInvariant && !strict)
-      for (mlir::Value sum : splitScans(function, facts, machine)) {
-        stored.insert(sum);
-        reasons.push_back("few programs would walk for running sums, and parts of them wait for it");
-      }
-    copies = copyOddRows(function, facts, machine);
-    for (mlir::Value copy : copies) {
-      stored.insert(copy);
-      reasons.push_back("its rows begin at odd addresses, and a product reads them many times");
-    }
-    while (storeOperand())
-      ;
     separateResults(terminator);
     for (mlir::Value value : terminator.getOperands())
       stored.insert(value);
@@ -114,34 +124,6 @@ private:
     }
   }
 
-  /// Many programs at a time add integers in order of arrival, which cannot be seen in the sum; of
-  /// floats each program collects what is sent to its elements.
-  void prepareSums() {
-    for (gir::ScatterAddOp op : llvm::to_vector(function.getOps<gir::ScatterAddOp>())) {
-      mlir::Type type = tensorType(op.getResult()).getElementType();
-      bool anyOrder = machine.addsInMemory && type.isInteger();
-      if (anyOrder && type.getIntOrFloatBitWidth() >= 32)
-        continue;
-      mlir::OpBuilder builder(op);
-      op.getResult().replaceAllUsesWith(anyOrder ? addWide(builder, op) : op.decompose(builder));
-      op.erase();
-    }
-  }
-
-  /// The same sum in i32, the narrowest that machines add to in memory: it is right modulo any
-  /// narrower type's size.
-  static mlir::Value addWide(mlir::OpBuilder &builder, gir::ScatterAddOp op) {
-    mlir::Type narrow = tensorType(op.getResult()).getElementType();
-    auto cast = [&](mlir::Value x, mlir::Type type) -> mlir::Value {
-      return gir::CastOp::create(builder, op.getLoc(), x, type);
-    };
-    mlir::Value into = cast(op.getInput(), builder.getI32Type());
-    mlir::Value sources = cast(op.getSources(), builder.getI32Type());
-    mlir::Value sum = gir::ScatterAddOp::create(builder, op.getLoc(), into.getType(), into, sources,
-                                                op.getIndices(), op.getDim());
-    return cast(sum, narrow);
-  }
-
   /// What is printed, as memory that kernels write: of an argument it is a copy.
   static mlir::Value printed(gir::PrintOp print) {
     mlir::Value value = print.getValue();
@@ -153,15 +135,11 @@ private:
     return print.getValue();
   }
 
-  /// Nothing waits for a GPU, so there is nobody to tell.
-  void dropChecks() {
-    for (gir::CheckOp check : llvm::to_vector(function.getOps<gir::CheckOp>()))
-      check.erase();
-  }
-
-  /// Stores a computed operand of a product that is better read from memory; false if there is none.
+  /// Stores a computed operand of a product that is better read from memory; false if there is
+  /// none.
   bool storeOperand() {
-    mlir::Value operand = machine.isGpu ? computedOperand(function, facts, stored) : mlir::Value();
+    mlir::Value operand =
+        machine.isGpu ? gir::computedOperand(function, facts, stored) : mlir::Value();
     if (!operand)
       return false;
     stored.insert(operand);
@@ -265,9 +243,7 @@ private:
       output.value = root.stored;
       output.check = root.check;
       if (root.stored)
-        output.type = copies.contains(root.stored)
-                          ? withAlignedRows(tensorType(root.stored), machine)
-                          : tensorType(root.stored);
+        output.type = memoryType(root.stored);
       // A reshape is written by walking its input: the element number is the same.
       mlir::Value source = root.source;
       bool asRoot = source == root.stored;
@@ -336,9 +312,9 @@ private:
     return planStreams(*kernel.pool, facts, machine, kernel.plan);
   }
 
-  /// Sources that are put somewhere are computed in any order. Those that are added go one after the
-  /// other along their dimension, which is walked in order, while programs share the others; on GPUs
-  /// programs share them all.
+  /// Sources that are put somewhere are computed in any order. Those that are added go one after
+  /// the other along their dimension, which is walked in order, while programs share the others; on
+  /// GPUs programs share them all.
   std::optional<Cut> sendTo(Kernel &kernel, Puller &puller, const Root &root,
                             llvm::ArrayRef<SymExpr> index, KernelOutput &output) {
     Expr place = puller.pull(root.indices, std::vector<SymExpr>(index.begin(), index.end()));
@@ -359,7 +335,8 @@ private:
       output.index.push_back(kernel.pool->placeSymbol(place, size));
       return std::nullopt;
     }
-    // What is the same for all sources along the dimension would be sent once; from memory it is read for each.
+    // What is the same for all sources along the dimension would be sent once; from memory it is
+    // read for each.
     SymExpr along = index[root.dim];
     if (along.isSymbol() && !place->dims.count(along.symbolName()))
       return Cut{root.indices, "it says for each element where it is sent", true};
@@ -412,8 +389,9 @@ private:
     return std::nullopt;
   }
 
-  /// Stores what few programs would reduce long rows or columns to, to go over them again: kernels that reduce alone cut
-  /// their streams into parts, and all programs share the rest. False if there is none.
+  /// Stores what few programs would reduce long rows or columns to, to go over them again: kernels
+  /// that reduce alone cut their streams into parts, and all programs share the rest. False if
+  /// there is none.
   bool storeLonely(const Kernels &trial) {
     size_t before = stored.size();
     for (auto &kernel : trial)
@@ -432,12 +410,14 @@ private:
     return result;
   }
 
-  /// Whether a kernel goes over what it reduces more than once, by so few programs that this takes longer than to read it
-  /// once more in kernels of many.
+  /// Whether a kernel goes over what it reduces more than once, by so few programs that this takes
+  /// longer than to read it once more in kernels of many.
   bool isLonely(Kernel &kernel) {
     constexpr double ofLaunches = 32 << 20; // what memory moves while kernels begin, in bytes
     KernelPlan &plan = kernel.plan;
-    bool isAgain = plan.passes > 1 || llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.pass >= 0; });
+    bool isAgain = plan.passes > 1 || llvm::any_of(plan.outputs, [](const KernelOutput &output) {
+                     return output.pass >= 0;
+                   });
     if (!machine.isGpu || batchInvariant || plan.stream.empty() || !isAgain)
       return false;
     DimSet stream = plan.streamSet();
@@ -460,7 +440,7 @@ private:
       if (dim.role == sched::kParallel)
         programs *= double(llvm::divideCeil(facts.hint(dim.size), dim.tile));
     for (const auto &[name, value] : plan.hints)
-      programs *= name == "cluster" ? double(value) : 1;
+      programs *= name == "cluster_size" ? double(value) : 1;
     // Two passes by a part of the machine, and three by all of it.
     double busy = std::min(1.0, programs / double(machine.cores));
     return bytes * (2 / busy - 3) > ofLaunches;
@@ -508,8 +488,15 @@ private:
   /// How many reductions do not go along the stream.
   static unsigned innerReductions(const Kernel &kernel) {
     unsigned count = 0;
-    visitExprs(exprsOf(kernel), [&](Expr e) { count += e->kind == ExprNode::Reduce && !isLevel(kernel.plan, e); });
+    visitExprs(exprsOf(kernel),
+               [&](Expr e) { count += e->kind == ExprNode::Reduce && !isLevel(kernel.plan, e); });
     return count;
+  }
+
+  /// Whether the kernel that stores the value is not merged with others.
+  bool isIsolated(mlir::Value value) const {
+    auto op = value ? value.getDefiningOp<gir::MaterializeOp>() : nullptr;
+    return (op && op.getIsolated()) || operands.contains(value);
   }
 
   static bool onlyChecks(const Kernel &kernel) {
@@ -523,8 +510,7 @@ private:
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
-            copies.contains(x.stored) || copies.contains(y.stored) || operands.contains(x.stored) ||
-            operands.contains(y.stored))
+            isIsolated(x.stored) || isIsolated(y.stored))
           return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
@@ -569,7 +555,8 @@ private:
                 seen.count(e);
     });
     // On a GPU, statistics of rows and of columns leave no large tiles to one program.
-    bool isMixed = machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
+    bool isMixed =
+        machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
     return shares && !isMixed && !isLonely(*joined) ? std::move(joined) : nullptr;
   }
 
@@ -579,7 +566,8 @@ private:
     mlir::OpBuilder builder(terminator);
     llvm::DenseMap<mlir::Value, mlir::Value> written;
     for (auto [number, kernel] : llvm::enumerate(kernels)) {
-      kernel->plan.alignsRows = llvm::any_of(kernel->roots, [&](const Root &root) { return copies.contains(root.stored); });
+      kernel->plan.alignsRows = llvm::any_of(
+          kernel->roots, [&](const Root &root) { return rowAlignment(root.stored).has_value(); });
       shapeKernel(*kernel->pool, facts, machine, kernel->plan);
       if (number == 0)
         for (const std::string &reason : reasons)
@@ -616,7 +604,6 @@ private:
   bool strict;         ///< everything is rounded where the program says, and nothing is rearranged
   bool batchInvariant; ///< a row is computed in the same way whatever stands beside it
   llvm::SetVector<mlir::Value> stored;
-  llvm::SetVector<mlir::Value> copies; ///< of arguments, with aligned rows
   llvm::SetVector<mlir::Value> operands; ///< of products, made before them
   std::vector<std::string> reasons;
   Kernels kernels;
@@ -638,38 +625,24 @@ void noteProductType(mlir::func::FuncOp function) {
     function->setAttr(gir::kProductTypeAttr, mlir::TypeAttr::get(common));
 }
 
-struct ConvertGraphToSchedule
-    : mlir::PassWrapper<ConvertGraphToSchedule, mlir::OperationPass<mlir::ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGraphToSchedule)
-  ConvertGraphToSchedule() = default;
-  explicit ConvertGraphToSchedule(const MachineModel &machine) : machine(machine) {}
+struct ConvertGraphToSchedule : impl::ConvertGraphToScheduleBase<ConvertGraphToSchedule> {
+  using ConvertGraphToScheduleBase::ConvertGraphToScheduleBase;
 
-  llvm::StringRef getArgument() const override { return "convert-graph-to-sched"; }
-  llvm::StringRef getDescription() const override {
-    return "partition functions into kernels: fusion, streams, tiles";
-  }
-  void getDependentDialects(mlir::DialectRegistry &registry) const override {
-    registry.insert<sched::ScheduleDialect>();
-  }
   void runOnOperation() override {
+    std::optional<MachineModel> machine = parseMachineModel(target, cores);
+    if (!machine) {
+      getOperation().emitError("expected a CPU or a GPU with its backend as target, got '")
+          << target << "'";
+      return signalPassFailure();
+    }
     for (auto function : getOperation().getOps<mlir::func::FuncOp>()) {
-      if (machine.isGpu)
+      if (machine->isGpu)
         noteProductType(function);
       if (mlir::Type narrow = gir::narrowValueType(function))
         function->setAttr(gir::kValueTypeAttr, mlir::TypeAttr::get(narrow));
-      if (!function.isExternal() && mlir::failed(Partition(function, machine).run()))
+      if (!function.isExternal() && mlir::failed(Partition(function, *machine).run()))
         return signalPassFailure();
     }
   }
-
-  MachineModel machine;
 };
 } // namespace
-
-std::unique_ptr<mlir::Pass> tessera::createConvertGraphToSchedulePass(const MachineModel &machine) {
-  return std::make_unique<ConvertGraphToSchedule>(machine);
-}
-
-void tessera::registerConvertGraphToSchedulePass() {
-  mlir::registerPass([] { return createConvertGraphToSchedulePass(); });
-}

@@ -8,10 +8,10 @@
 #ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
 #define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_KERNELPLAN_H
 
-#include "tessera/Analysis/CostModel.h"
-#include "tessera/Analysis/Expr.h"
-#include "tessera/Analysis/Separation.h"
-#include "tessera/Analysis/SizeFacts.h"
+#include "tessera/CostModel/CostModel.h"
+#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
+#include "tessera/Fusion/Expr.h"
+#include "tessera/Fusion/Separation.h"
 
 namespace tessera {
 
@@ -40,7 +40,8 @@ struct KernelOutput {
   Expr resolved = nullptr;    ///< the element in terms of states
   bool isSum = false;         ///< it is added to what is there, in the order of the stream
   bool isUnordered = false;   ///< a sum in order of arrival, which no stream walks
-  mlir::Operation *check = nullptr; ///< what is not stored: the condition of a check, and behind it its value
+  mlir::Operation *check =
+      nullptr; ///< what is not stored: the condition of a check, and behind it its value
 };
 
 struct KernelDim {
@@ -55,16 +56,18 @@ struct KernelPlan {
   std::vector<std::string> stream; ///< stream dimensions, outermost first
   std::vector<StreamState> states;
   unsigned passes = 0;
-  std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
+  std::vector<KernelDim> dims;                        ///< canonical order, filled by the cost model
   std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
-  llvm::StringRef road; ///< to a GPU that has two; none: the program's
+  llvm::StringRef backend; ///< to a GPU that has two; none: the program's
   bool alignsRows = false; ///< it copies an operand of a product whose rows begin anywhere
-  int64_t split = 1; ///< parts of the stream that run apart, to be merged by a second kernel
+  int64_t split = 1;       ///< parts of the stream that run apart, to be merged by a second kernel
   int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
-  bool multiplies = false; ///< whether it makes products
-  bool batchInvariant = false; ///< nothing that decides the order of a row's sums may depend on other rows
+  bool multiplies = false;   ///< whether it makes products
+  bool batchInvariant =
+      false; ///< nothing that decides the order of a row's sums may depend on other rows
   bool narrowsProducts = false; ///< what is multiplied is rounded to 16 bits or less
-  bool visitsRanges = false; ///< blocks that depend on data are found before the loop, not tested in it
+  bool visitsRanges =
+      false; ///< blocks that depend on data are found before the loop, not tested in it
   std::vector<std::string> notes;
 
   /// The gauge of the exponential that weighs what the state joins, if there is one.
@@ -83,7 +86,8 @@ struct Cut {
 
 /// Finds the stream, unifies reductions with it, and separates them into passes. On failure says
 /// what to cut.
-std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan);
+std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                               KernelPlan &plan);
 
 /// Whether `e` reduces over exactly the plan's stream.
 bool isLevel(const KernelPlan &plan, Expr e);

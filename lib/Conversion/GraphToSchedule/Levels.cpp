@@ -88,7 +88,8 @@ private:
         return false;
       }
       if (free && terms->size() > 1 && sep.hasR(level->args[0])) {
-        reason = "the row is at hand, and " + describe(level) + " is one sum once its statistics are known";
+        reason = "the row is at hand, and " + describe(level) +
+                 " is one sum once its statistics are known";
         return false;
       }
       pairs[level] = finalise(level, *terms, pass);
@@ -150,8 +151,8 @@ private:
     return pool.map(ScalarOp::Where, {isMixed, joined, state}, level->loc);
   }
 
-  /// The gauge that follows x, of which m is the extremum. A minimum is the maximum of -x; of integers, which do not all
-  /// have that, of ~x.
+  /// The gauge that follows x, of which m is the extremum. A minimum is the maximum of -x; of
+  /// integers, which do not all have that, of ~x.
   int indicatorFor(Expr m, Separator &sep, unsigned pass) {
     Expr exponent = knownResolved(m->args[0], sep);
     ScalarOp opposite = llvm::isa<mlir::FloatType>(m->type) ? ScalarOp::Neg : ScalarOp::Not;
@@ -173,7 +174,8 @@ private:
     Expr equal = pool.map(ScalarOp::Eq, {exponent, plan.states[gauge].node}, m->loc);
     Expr relative = pool.rewrite(value, [&](Expr e) -> Expr {
       if (sep.indicatorOrNanOf(e) == m)
-        return pool.map(ScalarOp::Or, {equal, pool.map(ScalarOp::IsNan, {exponent}, m->loc)}, m->loc);
+        return pool.map(ScalarOp::Or, {equal, pool.map(ScalarOp::IsNan, {exponent}, m->loc)},
+                        m->loc);
       return llvm::is_contained(e->args, m) ? equal : nullptr;
     });
     return knownResolved(relative, sep);

@@ -6,8 +6,8 @@
 
 namespace tessera {
 
-/// Assigns passes to the levels of a plan and resolves them, and its outputs, to states. Where passes are `free`, what
-/// takes several sums to separate waits for the statistic instead.
+/// Assigns passes to the levels of a plan and resolves them, and its outputs, to states. Where
+/// passes are `free`, what takes several sums to separate waits for the statistic instead.
 std::optional<Cut> planLevels(ExprPool &pool, KernelPlan &plan, bool free);
 
 } // namespace tessera

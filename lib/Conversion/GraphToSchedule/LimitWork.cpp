@@ -1,9 +1,10 @@
 //===- LimitWork.cpp - Tiles whose work is a bounded piece of code --------===//
 //
-// What a thread computes of its elements of a tile is one straight piece of code: a sine takes dozens of instructions for each
-// of them. NVIDIA's assembler takes minutes over the longest ones, and has no registers for what they have under way.
-// The sum of all instructions is estimated; while it is too large, the expression that has most of them gets a smaller tile
-// along its longest side.
+// What a thread computes of its elements of a tile is one straight piece of code: a sine takes
+// dozens of instructions for each of them. NVIDIA's assembler takes minutes over the longest ones,
+// and has no registers for what they have in flight. The sum of all instructions is estimated;
+// while it is too large, the expression that has most of them gets a smaller tile along its longest
+// side.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitWork.h"
@@ -37,7 +38,9 @@ int64_t tessera::instructionsOf(Expr e) {
   case ScalarOp::PhiloxUpper:
     return 32;
   default:
-    return scalarOpInfo(e->op).rule != TypeRule::Float && e->op != ScalarOp::Pow ? 1 : isWide ? 64 : 24;
+    return scalarOpInfo(e->op).rule != TypeRule::Float && e->op != ScalarOp::Pow ? 1
+           : isWide                                                              ? 64
+                                                                                 : 24;
   }
 }
 
@@ -47,11 +50,11 @@ class Sides {
 public:
   explicit Sides(const KernelShape &shape) : shape(shape) {
     for (const auto &[name, value] : shape.hints) {
-      threads *= name == "warps" ? value : 1;
-      cluster *= name == "cluster" ? value : 1;
-      isGrouped |= name == "warpgroups";
+      threads *= name == "num_warps" ? value : 1;
+      cluster *= name == "cluster_size" ? value : 1;
+      isGrouped |= name == "wgmma";
     }
-    if (llvm::any_of(shape.hints, [](const auto &hint) { return hint.first == "spread"; }))
+    if (llvm::any_of(shape.hints, [](const auto &hint) { return hint.first == "cluster_axis"; }))
       cluster = 1;
   }
 
@@ -67,7 +70,7 @@ private:
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns, &c.over})
         if (llvm::is_contained(*side, dim.name)) {
-          // Rows of groups of warps go with their number, and steps with what copies bring at once.
+          // Rows of warpgroups go with their number, and steps with what copies bring at once.
           if (isGrouped)
             return side == &c.columns && dim.role == Dim::Parallel ? ofGroups : dim.tile;
           return ofTensorCores * sharers(dim);

@@ -4,8 +4,8 @@
 // batch. With few rows in a batch that is most of the work. Where b and s always travel together,
 // as b·S + s in the elements' numbers, they are one dimension of B·S rows.
 //
-// A sum over m and n is a stream of two dimensions, of which a GPU could cut the rows alone. Where they travel together it is
-// one of M·N elements.
+// A sum over m and n is a stream of two dimensions, of which a GPU could cut the rows alone. Where
+// they travel together it is one of M·N elements.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeRows.h"
@@ -146,14 +146,17 @@ void tessera::mergeRows(ExprPool &pool, const SizeFacts &facts,
       return;
 }
 
-/// The body of a reduction with one dimension in place of a run; null where something tells its dimensions apart.
+/// The body of a reduction with one dimension in place of a run; null where something tells its
+/// dimensions apart.
 static Expr bodyOverRun(ExprPool &pool, Expr body, const Run &run, SymExpr row) {
   bool travelsTogether = true;
   Expr result = pool.rewrite(body, [&](Expr e) -> Expr {
     if (!run.occursIn(e) || e->kind == ExprNode::Map || e->kind == ExprNode::Cast)
       return nullptr;
     bool isPlain = e->kind == ExprNode::Load && e->args.empty() && isContiguous(e->tensor);
-    auto moved = isPlain ? run.number(llvm::cast<gir::TensorType>(e->tensor.getType()), e->indices, row) : std::nullopt;
+    auto moved = isPlain
+                     ? run.number(llvm::cast<gir::TensorType>(e->tensor.getType()), e->indices, row)
+                     : std::nullopt;
     travelsTogether &= moved.has_value();
     return moved ? pool.load(e->tensor, {*moved}, e->type, e->loc) : e;
   });
@@ -164,12 +167,14 @@ static Expr bodyOverRun(ExprPool &pool, Expr body, const Run &run, SymExpr row) 
 using Joined = std::map<std::vector<std::string>, std::string>;
 
 /// A reduction with the longest run of its dimensions as one; null where there is none.
-static Expr overRun(ExprPool &pool, Expr reduce, Expr body, const std::set<SymExpr> &walked, Joined &joined) {
+static Expr overRun(ExprPool &pool, Expr reduce, Expr body, const std::set<SymExpr> &walked,
+                    Joined &joined) {
   const std::vector<std::string> &over = reduce->over;
   for (size_t length = over.size(); length > 1; --length)
     for (size_t first = 0; first + length <= over.size(); ++first) {
       std::vector<std::string> names(over.begin() + first, over.begin() + first + length);
-      if (llvm::any_of(names, [&](const std::string &name) { return walked.count(pool.dimSize(name)); }))
+      if (llvm::any_of(names,
+                       [&](const std::string &name) { return walked.count(pool.dimSize(name)); }))
         continue;
       Run run(pool, names);
       std::string &row = joined[names];

@@ -10,7 +10,8 @@ namespace tessera {
 /// matrix and nothing tells them apart.
 void mergeRows(ExprPool &pool, const SizeFacts &facts, std::vector<KernelOutput> &outputs);
 
-/// Walks what reductions go over as one dimension where it lies so in memory and the outputs do not go over it again.
+/// Walks what reductions go over as one dimension where it lies so in memory and the outputs do not
+/// go over it again.
 void mergeReduced(ExprPool &pool, std::vector<KernelOutput> &outputs);
 
 } // namespace tessera

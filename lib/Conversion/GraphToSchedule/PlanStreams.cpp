@@ -7,7 +7,8 @@
 //    inside a block or behind the stream.
 // 3. Resolve the levels to states (Levels.cpp).
 //
-// A scan decides the stream: it is the dimension that it runs along. Its elements are made and used inside of a block.
+// A scan decides the stream: it is the dimension that it runs along. Its elements are made and used
+// inside of a block.
 //
 //===----------------------------------------------------------------------===//
 #include "Levels.h"
@@ -16,6 +17,7 @@
 #include "mlir/IR/Operation.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <algorithm>
 #include <cmath>
@@ -223,7 +225,8 @@ bool containsReduction(Expr e) {
 }
 
 /// How many elements share the levels' results: those along dimensions that only outputs have.
-double elementsBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan, const DimSet &outputDims) {
+double elementsBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan,
+                      const DimSet &outputDims) {
   DimSet known = plan.streamSet();
   for (Expr r : allReductions(plan))
     if (isLevel(plan, r))
@@ -244,7 +247,8 @@ double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, const KernelPlan &
   return std::max(1.0, room / row);
 }
 
-/// Whether something that goes along the stream has other dimensions than what is reduced there: the side of a product.
+/// Whether something that goes along the stream has other dimensions than what is reduced there:
+/// the side of a product.
 bool multiplies(const KernelPlan &plan) {
   DimSet stream = plan.streamSet();
   std::set<DimSet> kinds;
@@ -256,7 +260,8 @@ bool multiplies(const KernelPlan &plan) {
 }
 
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
-std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, KernelPlan &plan) {
+std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                              KernelPlan &plan) {
   constexpr double ofLaunch = 1 << 22; // steps
   DimSet outputDims;
   for (const KernelOutput &output : plan.outputs)
@@ -317,7 +322,7 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
 /// A contraction inside a block that several passes need is computed once and stored, unless it is
 /// short.
 std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
-  std::map<Expr, std::set<int>> passesOf;
+  llvm::MapVector<Expr, std::set<int>> passesOf;
   auto note = [&](Expr root, int pass) {
     visitExprs({root}, [&](Expr e) {
       if (e->kind == ExprNode::Reduce && e->dependsOn(plan.streamSet()))
@@ -350,7 +355,8 @@ bool goesDown(const KernelPlan &plan) {
       return;
     std::set<std::string> along;
     e->indices.back().collectSymbols(along);
-    result |= !along.empty() && llvm::none_of(along, [&](const std::string &name) { return stream.count(name); });
+    result |= !along.empty() &&
+              llvm::none_of(along, [&](const std::string &name) { return stream.count(name); });
   });
   return result;
 }
@@ -358,12 +364,15 @@ bool goesDown(const KernelPlan &plan) {
 /// Whether the stream is of pieces that lie apart in memory, and that no output walks.
 bool isOfPieces(const KernelPlan &plan) {
   DimSet stream = plan.streamSet();
-  return stream.size() > 1 && llvm::none_of(outputExprs(plan), [&](Expr e) { return e->dependsOn(stream); });
+  return stream.size() > 1 &&
+         llvm::none_of(outputExprs(plan), [&](Expr e) { return e->dependsOn(stream); });
 }
 
 /// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
-/// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program has many at once.
-bool keepsRows(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, const KernelPlan &plan) {
+/// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program
+/// has many at once.
+bool keepsRows(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+               const KernelPlan &plan) {
   constexpr int64_t columns = 256;
   if (isOfPieces(plan))
     return false;
@@ -371,14 +380,15 @@ bool keepsRows(ExprPool &pool, const SizeFacts &facts, const MachineModel &machi
   for (const std::string &dim : plan.stream)
     row = row * pool.dimSize(dim);
   std::vector<Expr> reductions = allReductions(plan);
-  return facts.max(row) <= machine.wholeRow / (goesDown(plan) ? columns : 1) && llvm::all_of(reductions, [&](Expr r) {
+  return facts.max(row) <= machine.wholeRow / (goesDown(plan) ? columns : 1) &&
+         llvm::all_of(reductions, [&](Expr r) {
            return isLevel(plan, r) && r->dims == reductions.front()->dims;
          });
 }
 } // namespace
 
-std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
-                                        KernelPlan &plan) {
+std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts,
+                                        const MachineModel &machine, KernelPlan &plan) {
   std::vector<Expr> scans = allScans(pool, plan);
   if (auto cut = checkScans(plan, scans))
     return cut;

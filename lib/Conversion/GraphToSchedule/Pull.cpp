@@ -42,7 +42,8 @@ static bool isComputed(mlir::Value value) {
          (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
 }
 
-/// Whether an element's number is found by a division. One of sizes alone is known before the kernel runs.
+/// Whether an element's number is found by a division. One of sizes alone is known before the
+/// kernel runs.
 static bool hasDivision(const ExprPool &pool, SymExpr e) {
   if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod) {
     std::set<std::string> names;

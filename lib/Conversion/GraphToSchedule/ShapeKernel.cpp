@@ -8,7 +8,7 @@
 #include "Contraction.h"
 #include "Emit.h"
 #include "LimitWork.h"
-#include "tessera/Analysis/KernelRoads.h"
+#include "tessera/CostModel/BackendChoice.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -77,14 +77,15 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     }
   }
   for (const auto &[name, value] : shape.hints)
-    if (name == "cluster")
+    if (name == "cluster_size")
       programs *= value;
-  // A program with a large tile has enough under way for its multiprocessor, small ones need company. Rows that lie apart
-  // are walked by steps of the same small tile.
+  // A program with a large tile has enough in flight for its SM, small ones need company. Rows that
+  // lie apart are walked by steps of the same small tile.
   int64_t programsEach = tile > 4096 ? 1 : 8;
   bool areApart = plan.stream.size() > 1;
-  // A GPU that is filled but for some multiprocessors is better off than with a second kernel.
-  int64_t enough = machine.isGpu ? 3 * machine.cores * (areApart ? programsEach : 1) / 4 : machine.cores;
+  // A GPU that is filled but for some SMs is better off than with a second kernel.
+  int64_t enough =
+      machine.isGpu ? 3 * machine.cores * (areApart ? programsEach : 1) / 4 : machine.cores;
   bool isOther = machine.isGpu && blocks < fewest && most >= fewest;
   if (programs >= enough || (blocks < fewest && !isOther) || elements < 1 << 16)
     return 1;
@@ -92,12 +93,13 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     // Parts take the place of blocks that share a row, whose threads a block has then.
     int64_t sharers = 1;
     for (const auto &[name, value] : plan.hints)
-      sharers = name == "cluster" ? value : sharers;
-    llvm::erase_if(plan.hints, [](const auto &hint) { return hint.first == "cluster"; });
+      sharers = name == "cluster_size" ? value : sharers;
+    llvm::erase_if(plan.hints, [](const auto &hint) { return hint.first == "cluster_size"; });
     for (auto &[name, value] : plan.hints)
-      value = name == "warps" ? std::min<int64_t>(16, value * sharers) : value;
+      value = name == "num_warps" ? std::min<int64_t>(16, value * sharers) : value;
     programs /= sharers;
-    std::stable_partition(plan.stream.begin(), plan.stream.end(), [&](const std::string &name) { return name != longest; });
+    std::stable_partition(plan.stream.begin(), plan.stream.end(),
+                          [&](const std::string &name) { return name != longest; });
     blocks = most;
   }
   if (!machine.isGpu)
@@ -106,7 +108,8 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
   return std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
 }
 
-/// Whether a tensor of a 16-bit float that is dense in memory is read in rows of whole pieces of 16 bytes, wherever a tile begins.
+/// Whether a tensor of a 16-bit float that is dense in memory is read in rows of whole pieces of 16
+/// bytes, wherever a tile begins.
 static bool isDense(const ExprPool &pool, const SizeFacts &facts, Expr load) {
   constexpr int64_t piece = 8;
   if (auto argument = llvm::dyn_cast<mlir::BlockArgument>(load->tensor)) {
@@ -126,7 +129,9 @@ static bool isDense(const ExprPool &pool, const SizeFacts &facts, Expr load) {
       if (!pool.isDim(name))
         continue;
       auto at = [&](int64_t place) {
-        return index.substitute([&](const std::string &s) { return s == name ? std::optional(SymExpr(place)) : std::nullopt; });
+        return index.substitute([&](const std::string &s) {
+          return s == name ? std::optional(SymExpr(place)) : std::nullopt;
+        });
       };
       SymExpr step = at(1) - at(0), dim = SymExpr::symbol(name);
       if (index != at(0) + step * dim)
@@ -155,7 +160,8 @@ static void limitScannedRows(const std::string &along, KernelShape &shape) {
       dim.tile /= 2;
 }
 
-/// Whether conditions drop elements of the stream: of all that it computes, or blocks are visited for the rest in any case.
+/// Whether conditions drop elements of the stream: of all that it computes, or blocks are visited
+/// for the rest in any case.
 static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape &shape) {
   std::vector<Expr> conditions;
   auto collect = [&](Expr root) {
@@ -183,8 +189,9 @@ static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape 
     visitExprs(conditions, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
 }
 
-/// What the road to a GPU depends on, beside tiles.
-static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::ArrayRef<Expr> work, KernelShape &shape) {
+/// What the backend to a GPU depends on, beside tiles.
+static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::ArrayRef<Expr> work,
+                         KernelShape &shape) {
   std::vector<Expr> outputs;
   for (const KernelOutput &output : plan.outputs)
     outputs.push_back(output.expr);
@@ -196,14 +203,17 @@ static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::Arr
   });
   shape.onlyMaps = reductions == shape.contractions.size();
   for (const KernelOutput &output : plan.outputs)
-    visitExprs({output.resolved}, [&](Expr e) { shape.readsResults |= e->kind == ExprNode::Load && e->dims.size() >= output.resolved->dims.size(); });
+    visitExprs({output.resolved}, [&](Expr e) {
+      shape.readsResults |=
+          e->kind == ExprNode::Load && e->dims.size() >= output.resolved->dims.size();
+    });
   for (Expr e : work)
     if (e->kind != ExprNode::Load && e->dependsOn(stream) && e->dims.size() > stream.size())
       shape.streamInstructions += instructionsOf(e);
 }
 
-/// Elements that wait for each other, since they are added at computed places or joined by a key, are
-/// walked one by one. Along memory, more rows at a time would be of no use.
+/// Elements that wait for each other, since they are added at computed places or joined by a key,
+/// are walked one by one. Along memory, more rows at a time would be of no use.
 static void walkSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan, KernelShape &shape) {
   bool walks = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.isSum; });
   visitExprs(roots, [&](Expr e) { walks |= e->kind == ExprNode::Scan && e->args.size() > 1; });
@@ -214,8 +224,10 @@ static void walkSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan, K
       dim.tile = 1;
 }
 
-/// The bytes of a tensor that leaves the program right from the kernel; 0 where something reads it before.
-static int64_t bytesLeaving(const ExprPool &pool, const SizeFacts &facts, const KernelOutput &output) {
+/// The bytes of a tensor that leaves the program right from the kernel; 0 where something reads it
+/// before.
+static int64_t bytesLeaving(const ExprPool &pool, const SizeFacts &facts,
+                            const KernelOutput &output) {
   auto leaves = [](mlir::Operation *user) { return mlir::isa<mlir::func::ReturnOp>(user); };
   if (!output.value || output.isSum || !llvm::all_of(output.value.getUsers(), leaves))
     return 0;
@@ -259,13 +271,14 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   size_t mostDims = 0; // of a tensor of floating point; vectors beside it do not count
   bool hasFloat = false;
   std::set<std::string> beside; // short and reduced outside the stream
-  llvm::DenseSet<Expr> places; // what says where elements are is no operand of the work
+  llvm::DenseSet<Expr> places;  // what says where elements are is no operand of the work
   for (const KernelOutput &output : plan.outputs)
     for (const ExprPool::Place &place : pool.placesIn(output.index)) {
       roots.push_back(place.value);
       visitExprs({place.value}, [&](Expr part) { places.insert(part); });
     }
-  bool stores = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return !output.check; });
+  bool stores =
+      llvm::any_of(plan.outputs, [](const KernelOutput &output) { return !output.check; });
   for (const KernelOutput &output : plan.outputs)
     if (output.check && stores)
       visitExprs({output.resolved}, [&](Expr part) { places.insert(part); });
@@ -326,10 +339,11 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
 
   KernelShape shape;
   shape.batchInvariant = plan.batchInvariant;
-  shape.canSplit = !plan.batchInvariant && plan.passes == 1 && llvm::all_of(plan.outputs, [](const KernelOutput &output) {
-                     return output.pass < 0;
-                   });
-  shape.waits = plan.passes + llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
+  shape.canSplit =
+      !plan.batchInvariant && plan.passes == 1 &&
+      llvm::all_of(plan.outputs, [](const KernelOutput &output) { return output.pass < 0; });
+  shape.waits = plan.passes +
+                llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
   shape.walks = plan.passes;
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
@@ -384,13 +398,17 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     };
     Expr left = stripped(c->lhs), right = stripped(c->rhs);
     auto isHalf = [&](Expr side) { return side && (side->type.isBF16() || side->type.isF16()); };
-    auto isPlain = [&](Expr side) { return isHalf(side) && side->kind == ExprNode::Load && side->args.empty(); };
-    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(left), isPlain(right)});
+    auto isPlain = [&](Expr side) {
+      return isHalf(side) && side->kind == ExprNode::Load && side->args.empty();
+    };
+    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner,
+                                  isPlain(left), isPlain(right)});
     KernelShape::Contraction &made = shape.contractions.back();
     bool areNarrowed = plan.narrowsProducts && shape.storageBytes == 2;
     made.halves = areNarrowed || (isHalf(left) && isHalf(right));
     bool isOne = !made.plainRows || !made.plainColumns || left->type == right->type;
-    made.dense = isOne && (!made.plainRows || isDense(pool, facts, left)) && (!made.plainColumns || isDense(pool, facts, right));
+    made.dense = isOne && (!made.plainRows || isDense(pool, facts, left)) &&
+                 (!made.plainColumns || isDense(pool, facts, right));
     auto bytesOf = [](Expr side) {
       unsigned bits = side->type.getIntOrFloatBitWidth();
       for (; side->kind == ExprNode::Cast; side = side->args[0])
@@ -411,7 +429,9 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   for (const StreamState &state : plan.states) {
     const StreamState *weight = plan.weightOf(state);
     bool isSum = state.used && !state.isGauge && state.monoid == ReduceOp::Sum;
-    if (!(isSum && addContraction(state.value, stream, weight ? &weight->exponent->dims : nullptr, false)) && state.used)
+    if (!(isSum &&
+          addContraction(state.value, stream, weight ? &weight->exponent->dims : nullptr, false)) &&
+        state.used)
       elementwise.push_back(state.isGauge ? state.exponent : state.value);
   }
   visitExprs(roots, [&](Expr e) {
@@ -422,13 +442,16 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   if (factorBytes)
     shape.onTensorCores = factorBytes <= 4;
   // What is computed before it is multiplied may be wider than it is in memory.
-  bool isChain = llvm::any_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; });
+  bool isChain =
+      llvm::any_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; });
   if (machine.isGpu && !plan.narrowsProducts && !isChain)
     shape.storageBytes = std::max(shape.storageBytes, sideBytes);
   for (const KernelOutput &output : plan.outputs)
     elementwise.push_back(output.resolved);
   std::vector<Expr> work;
-  visitExprs(elementwise, [&](Expr e) { work.push_back(e); }, [&](Expr e) { return !multiplied.contains(e); });
+  visitExprs(
+      elementwise, [&](Expr e) { work.push_back(e); },
+      [&](Expr e) { return !multiplied.contains(e); });
   auto fit = [&](const MachineModel &machine) {
     chooseTiles(machine, facts, shape);
     if (machine.tilesInRegisters && !shape.contractions.empty())
@@ -446,8 +469,9 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   fit(machine);
   if (machine.byTiles) {
     // Threads read such rows element by element.
-    plan.road = !plan.alignsRows && goesByThreads(machine, facts, shape) ? sched::kByThreads : sched::kByTiles;
-    if (plan.road == sched::kByTiles) {
+    plan.backend =
+        !plan.alignsRows && usesPtx(machine, facts, shape) ? sched::kPtx : sched::kCudaTile;
+    if (plan.backend == sched::kCudaTile) {
       shape = std::move(unfit);
       fit(*machine.byTiles);
     }

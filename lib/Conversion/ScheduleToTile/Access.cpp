@@ -1,9 +1,9 @@
-//===- Access.cpp - Views that loads and stores need ----------------------===//
+//===- Access.cpp - Views of loads and stores -----------------------------===//
 //
 // The address is a polynomial over dimensions, sizes and strides. Every mod(z, H) over dimensions
-// is written as z - H*floordiv(z, H); in an address that does not really divide, the divisions then
-// cancel, since polynomials are canonical. What remains must be linear in the dimensions; its
-// coefficients are the view's strides.
+// becomes z - H*floordiv(z, H). Polynomials are canonical, so the divisions cancel where a reshape
+// is contiguous. The rest must be linear in the dimensions; its coefficients are the strides of the
+// view.
 //
 //===----------------------------------------------------------------------===//
 #include "Access.h"
@@ -15,34 +15,34 @@ static std::vector<SymExpr> termsOf(SymExpr e) {
   return e.kind() == SymExpr::Kind::Add ? e.operands() : std::vector<SymExpr>{e};
 }
 
-/// The number of the place that a symbol stands for.
-static std::optional<unsigned> placeOf(SymExpr e) {
+/// The number of the gather index that a symbol (`#k`) stands for.
+static std::optional<unsigned> gatherIndex(SymExpr e) {
   if (!e.isSymbol() || e.symbolName()[0] != '#')
     return std::nullopt;
   return std::stoul(e.symbolName().substr(1));
 }
 
-static bool mentionsPlaces(SymExpr e) {
+static bool usesGatherIndices(SymExpr e) {
   std::set<std::string> symbols;
   e.collectSymbols(symbols);
   return llvm::any_of(symbols, [](const std::string &name) { return name[0] == '#'; });
 }
 
 /// Whether the expression varies inside a kernel.
-static bool mentionsDims(sched::KernelOp kernel, SymExpr e) {
-  return !kernel.getDimsIn(e).empty() || mentionsPlaces(e);
+static bool usesDims(sched::KernelOp kernel, SymExpr e) {
+  return !kernel.getDimsIn(e).empty() || usesGatherIndices(e);
 }
 
-/// floordiv with nested divisions joined: floordiv(floordiv(a, b), c) = floordiv(a, b*c).
-static SymExpr joinedFloorDiv(SymExpr a, SymExpr b) {
+/// floordiv with nested divisions merged: floordiv(floordiv(a, b), c) = floordiv(a, b*c).
+static SymExpr mergedFloorDiv(SymExpr a, SymExpr b) {
   if (a.kind() == SymExpr::Kind::FloorDiv)
-    return joinedFloorDiv(a.operands()[0], a.operands()[1] * b);
+    return mergedFloorDiv(a.operands()[0], a.operands()[1] * b);
   return a.floorDiv(b);
 }
 
-/// `e` with every mod over dimensions written with floordiv.
+/// Rewrites every mod over dimensions to floordiv.
 static SymExpr expandMods(sched::KernelOp kernel, SymExpr e) {
-  if (!mentionsDims(kernel, e) || e.isSymbol())
+  if (!usesDims(kernel, e) || e.isSymbol())
     return e;
   SmallVector<SymExpr> operands;
   for (SymExpr operand : e.operands())
@@ -54,18 +54,18 @@ static SymExpr expandMods(sched::KernelOp kernel, SymExpr e) {
     return std::accumulate(operands.begin(), operands.end(), SymExpr(1),
                            std::multiplies<SymExpr>());
   case SymExpr::Kind::FloorDiv:
-    return joinedFloorDiv(operands[0], operands[1]);
+    return mergedFloorDiv(operands[0], operands[1]);
   case SymExpr::Kind::Mod:
-    return operands[0] - operands[1] * joinedFloorDiv(operands[0], operands[1]);
+    return operands[0] - operands[1] * mergedFloorDiv(operands[0], operands[1]);
   default:
     return e;
   }
 }
 
-/// A term of an address: a coefficient, times a dimension or a place where it has one.
+/// A term of an address: a coefficient, times a dimension or a gather index if it has one.
 struct LinearTerm {
   StringAttr dim;
-  std::optional<unsigned> place;
+  std::optional<unsigned> gathered;
   SymExpr coefficient = SymExpr(1);
 };
 
@@ -76,14 +76,14 @@ static std::optional<LinearTerm> linearTerm(sched::KernelOp kernel, SymExpr term
       term.kind() == SymExpr::Kind::Mul ? term.operands() : std::vector<SymExpr>{term};
   for (SymExpr factor : factors) {
     sched::DimAttr declared = factor.isSymbol() ? kernel.getDim(factor.symbolName()) : nullptr;
-    std::optional<unsigned> place = placeOf(factor);
-    if (!declared && !place && !mentionsDims(kernel, factor)) {
+    std::optional<unsigned> gathered = gatherIndex(factor);
+    if (!declared && !gathered && !usesDims(kernel, factor)) {
       result.coefficient = result.coefficient * factor;
       continue;
     }
-    if ((!declared && !place) || result.dim || result.place)
+    if ((!declared && !gathered) || result.dim || result.gathered)
       return std::nullopt;
-    result.place = place;
+    result.gathered = gathered;
     if (declared)
       result.dim = declared.getName();
   }
@@ -145,22 +145,22 @@ FailureOr<Access> tessera::analyseAccess(Operation *op, sched::KernelOp kernel, 
     if (!linear)
       return op->emitOpError() << "expected an address that is affine in the dimensions, got "
                                << address.str();
-    SymExpr &target = linear->dim     ? access.strides[position(linear->dim)]
-                      : linear->place ? access.strides[access.dims.size() + *linear->place]
-                                      : access.offset;
+    SymExpr &target = linear->dim        ? access.strides[position(linear->dim)]
+                      : linear->gathered ? access.strides[access.dims.size() + *linear->gathered]
+                                         : access.offset;
     target = target + linear->coefficient;
   }
 
-  // A dimension that indexes past the end of the tensor reads padding there.
+  // Where a dimension indexes past the end of the tensor, loads are padded.
   for (StringAttr dim : access.dims)
     access.sizes.push_back(kernel.getDim(dim).getSize());
   for (auto [k, e] : llvm::enumerate(expressions)) {
     SmallVector<StringAttr> dims = kernel.getDimsIn(e);
-    if (flat || dims.size() != 1 || mentionsPlaces(e))
+    if (flat || dims.size() != 1 || usesGatherIndices(e))
       continue;
     SymExpr start = e - SymExpr::symbol(dims.front().getValue());
     SymExpr &size = access.sizes[position(dims.front())], limit = shape[k] - start;
-    if (mentionsDims(kernel, start) || (limit - size).isNonNegative())
+    if (usesDims(kernel, start) || (limit - size).isNonNegative())
       continue;
     size = SymExpr::min(size, limit.isNonNegative() ? limit : SymExpr::max(limit, 0));
     access.limited.push_back(dims.front());

@@ -1,8 +1,8 @@
 //===- EmitIndex.cpp - Sizes, coordinates and index tiles -----------------===//
 //
-// Expressions over sizes alone are computed by the launch and passed as arguments; coordinates join
-// them as `index` arithmetic; along axes of a tile they become integer tiles. A scalar summand is
-// folded into the start of a `tile.iota`, so that the common `i + T - S` costs nothing.
+// The launch computes expressions over sizes and passes them as arguments. Expressions over
+// coordinates become `index` arithmetic; along axes of a tile they become integer tiles. A scalar
+// summand is folded into the start of a `tile.iota`, so that the common `i + T - S` is free.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -41,7 +41,7 @@ bool Emitter::isSizeOnly(SymExpr e) {
       symbols, [&](StringRef symbol) { return kernel.getDim(symbol) || boundDim(kernel, symbol); });
 }
 
-/// Splits `e` = operand ∘ operand ∘ … into the part over sizes alone and the rest.
+/// Splits a sum or product into the part over sizes and the rest.
 static std::pair<SymExpr, SmallVector<SymExpr>>
 splitSizes(SymExpr e, llvm::function_ref<bool(SymExpr)> isSizeOnly) {
   bool isSum = e.kind() == SymExpr::Kind::Add;
@@ -56,7 +56,7 @@ splitSizes(SymExpr e, llvm::function_ref<bool(SymExpr)> isSizeOnly) {
   return {sizes, rest};
 }
 
-/// Whether a term is written with a minus sign.
+/// Whether a term has a negative constant factor.
 static bool isNegated(SymExpr term) {
   if (term.isConstant())
     return term.constantValue() < 0;
@@ -181,7 +181,7 @@ Value Emitter::emitIndexSum(SymExpr e, Type element, const Order &order) {
     else
       terms.push_back(term);
   }
-  // A plain dimension first: it takes the scalar part into its start.
+  // A plain dimension first: the scalar part is folded into its start.
   llvm::sort(terms, [](SymExpr a, SymExpr b) {
     return std::tuple(!a.isSymbol(), isNegated(a), a) < std::tuple(!b.isSymbol(), isNegated(b), b);
   });
@@ -208,7 +208,7 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
     Value edge = atDepth(getDepth(getDimBits(dim)), [&] {
       if (Value known = top().edges.lookup(dim))
         return known;
-      // Counted from the block's start the numbers are small, and the left side is a constant.
+      // Relative to the start of the block the indices are constants of 32 bits.
       auto type = tileType({dim}, builder.getI32Type());
       Value size = emitScalar(kernel.getDim(dim).getSize());
       Value inside = fold<arith::SubIOp>(size, getStart(dim));

@@ -1,8 +1,8 @@
 //===- EmitStream.cpp - Streams: loops that carry gauges and states -------===//
 //
-// The blocks along the last stream dimension are cut into a head with masks, a middle in which no
-// mask has any effect, and a tail with masks. All three are the same body; only what `sched.mask`
-// and the edges become differs. Segments that are empty for all sizes are not written.
+// The blocks along the last stream dimension form a head with masks, a middle in which no mask has
+// any effect, and a tail with masks. The three loops have the same body up to masks and edges.
+// Loops that are empty for all sizes are not emitted.
 //
 // Passes.td states the arithmetic of gauges.
 //
@@ -12,15 +12,13 @@
 using namespace mlir;
 using namespace tessera;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 static sched::ValType valType(Value value) { return cast<sched::ValType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
 // Gauges
 //===----------------------------------------------------------------------===//
 
-/// Whether an element can be -inf without an infinite input to a contraction.
+/// Whether an element can be -inf although the inputs of contractions are finite.
 bool Emitter::mayBeMinusInf(Value value, bool full) {
   Operation *op = value.getDefiningOp();
   auto anyOperand = [&](ValueRange operands) {
@@ -60,11 +58,12 @@ bool Emitter::mayBeMinusInf(Value value, bool full) {
   }
 }
 
-/// The reference for a gauge: the lowest number for rows in which nothing has been seen, so that no difference of
-/// infinities is taken.
+/// The reference of a gauge: the lowest finite value for rows without a live element, so that no
+/// infinities are subtracted.
 Value Emitter::guard(Value gauge) {
   auto type = llvm::cast<RankedTensorType>(gauge.getType());
-  const llvm::fltSemantics &semantics = llvm::cast<FloatType>(type.getElementType()).getFloatSemantics();
+  const llvm::fltSemantics &semantics =
+      llvm::cast<FloatType>(type.getElementType()).getFloatSemantics();
   double lowest = llvm::APFloat::getLargest(semantics, /*Negative=*/true).convertToDouble();
   return map(ScalarOp::Maximum, {gauge, create<tile::ConstantOp>(type, lowest)});
 }
@@ -74,14 +73,18 @@ Value Emitter::scale(Value tile, double factor) {
   return factor == 1 ? tile : map(ScalarOp::Mul, {tile, create<tile::ConstantOp>(type, factor)});
 }
 
-/// Whether exponents are scaled before the reference is taken off, in one operation with it. What the reference loses
-/// when it is scaled is then a factor common to all weights, which cancels where nothing else looks at the gauge. With scales
-/// above 1 it is too large for weights that a contraction makes narrower.
-static bool scalesFirst(Value gauge) {
+/// Whether exponents are scaled before the reference is subtracted, by one FMA. The rounding error
+/// of the scaled reference is then a common factor of all weights, which cancels where nothing else
+/// uses the gauge. For scales above 1 it is too large for weights that an MMA rounds to 16 bits.
+static bool scalesBeforeSubtraction(Value gauge) {
   auto op = gauge.getDefiningOp<sched::GaugeOp>();
   if (auto stream = gauge.getDefiningOp<sched::StreamOp>()) {
     unsigned number = llvm::cast<OpResult>(gauge).getResultNumber();
-    op = stream.getBody().front().getTerminator()->getOperand(number).getDefiningOp<sched::GaugeOp>();
+    op = stream.getBody()
+             .front()
+             .getTerminator()
+             ->getOperand(number)
+             .getDefiningOp<sched::GaugeOp>();
   }
   if (!op || op.getIndicator())
     return false;
@@ -98,50 +101,57 @@ static bool scalesFirst(Value gauge) {
   };
   return llvm::all_of(op.getResult().getUses(), [&](OpOperand &use) {
     auto yield = dyn_cast<sched::YieldOp>(use.getOwner());
-    return yield ? llvm::all_of(yield->getParentOp()->getResult(use.getOperandNumber()).getUses(), isReference)
+    return yield ? llvm::all_of(yield->getParentOp()->getResult(use.getOperandNumber()).getUses(),
+                                isReference)
                  : isReference(use);
   });
 }
 
-/// What exponents are scaled by relative to a reference. The scaled reference is up to half of its last digit off, by which all
-/// weights are powers of two too large: few, unless it is far from zero. There a power of two takes the place of the scale, which
-/// loses nothing, and numbers that differ are so far apart that their weights vanish by either.
+/// The scale of exponents for a reference. The scaled reference has an error of up to half an ulp,
+/// which is a factor 2^error of all weights. Where the reference is so large that the factor
+/// matters, a power of two replaces the scale, which is exact. Different exponents are then so far
+/// apart that their weights vanish with either scale.
 Value Emitter::scaleFor(Value reference, double scale) {
-  // Weights are off by 2^16, which is still a number of 16 bits, or by 2^64 where they stay wide and the power is below the scale.
+  // The factor is at most 2^16, which 16-bit floats can hold, or 2^64 where weights stay in fp32.
   int digits = scale < 1 ? 5 : 7;
   auto type = llvm::cast<RankedTensorType>(reference.getType());
-  int precision = llvm::APFloat::semanticsPrecision(llvm::cast<FloatType>(type.getElementType()).getFloatSemantics());
+  int precision = llvm::APFloat::semanticsPrecision(
+      llvm::cast<FloatType>(type.getElementType()).getFloatSemantics());
   Value far = create<tile::ConstantOp>(type, std::ldexp(1.0, precision + digits) / scale);
-  Value power = create<tile::ConstantOp>(type, scale < 1 ? std::exp2(std::ceil(std::log2(scale))) : 1.0);
+  Value power =
+      create<tile::ConstantOp>(type, scale < 1 ? std::exp2(std::ceil(std::log2(scale))) : 1.0);
   Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), far});
   return map(ScalarOp::Where, {isFar, power, create<tile::ConstantOp>(type, scale)});
 }
 
-/// A product as the difference that it goes into sees it: by itself, not in one operation with that. All that is relative
-/// to a reference is then relative to the same number.
-Value Emitter::rounded(Value a, Value b) {
-  return map(ScalarOp::Fma, {a, b, create<tile::ConstantOp>(llvm::cast<RankedTensorType>(a.getType()), 0.0)});
+/// A product that is rounded by itself and not contracted with a later subtraction, so that all
+/// weights are relative to the same reference.
+Value Emitter::roundedProduct(Value a, Value b) {
+  return map(ScalarOp::Fma,
+             {a, b, create<tile::ConstantOp>(llvm::cast<RankedTensorType>(a.getType()), 0.0)});
 }
 
-/// 2^((exponent - reference) * scale). The difference comes first, as a rule: it is small where the power matters, so
-/// that large exponents lose nothing to the scaling.
+/// 2^((exponent - reference) * scale). The subtraction is first: the difference is small where the
+/// power matters, so that large exponents lose no precision by the scaling.
 Value Emitter::emitPower(Value exponent, Value reference, double factor) {
   Value difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
   return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*fast=*/true);
 }
 
-/// Whether an element is asked whether it is an indicator, or nan: it can be the tile that the indicator is the maximum of.
+/// Whether an element is compared with an indicator, or with nan: it can share the masked tile of
+/// which the indicator is the maximum.
 bool Emitter::isCompared(OpOperand &operand) {
-  auto question = llvm::cast<sched::MapOp>(operand.getOwner());
+  auto comparison = llvm::cast<sched::MapOp>(operand.getOwner());
   auto isIndicator = [&](Operation *user) {
     auto gauge = dyn_cast<sched::GaugeOp>(user);
-    return gauge && gauge.getIndicator() && gauge->getBlock() == question->getBlock();
+    return gauge && gauge.getIndicator() && gauge->getBlock() == comparison->getBlock();
   };
-  bool asks = question.getScalarOp() == ScalarOp::Eq || question.getScalarOp() == ScalarOp::IsNan;
-  return asks && llvm::any_of(operand.get().getUsers(), isIndicator);
+  bool compares =
+      comparison.getScalarOp() == ScalarOp::Eq || comparison.getScalarOp() == ScalarOp::IsNan;
+  return compares && llvm::any_of(operand.get().getUsers(), isIndicator);
 }
 
-/// The exponent with -inf beyond the edges of the stream.
+/// The exponent with -inf past the edges of the stream.
 Value Emitter::emitExponent(Value exponent, const Order &order) {
   SmallVector<StringAttr> over(findStream()->stream.getOver().getAsRange<StringAttr>());
   return emitOperand(ReduceOp::Max, exponent, order, over);
@@ -160,31 +170,33 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     Order order = getOrder(op.getResult());
     Type element = valType(op.getResult()).getElementType();
     Value before = body->carried[op];
-    // A nan makes its weight nan, and with it all that is summed; an indicator has no weights.
-    Value largest = emitJoin(ReduceOp::Max, op.getExponent(), over, order, element, {},
-                             /*skipNan=*/!op.getIndicator());
+    // A nan makes its weight and with it the sums nan, so the maximum may drop it. An indicator has
+    // no weights.
+    Value largest = emitCombine(ReduceOp::Max, op.getExponent(), over, order, element, {},
+                                /*skipNan=*/!op.getIndicator());
     step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
     if (double lag = stream.getLag().convertToDouble(); before && lag > 0 && !op.getIndicator()) {
       Value ahead = map(ScalarOp::Sub, {largest, before});
-      Value near = map(ScalarOp::Le, {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
+      Value near = map(ScalarOp::Le,
+                       {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
       step.next = map(ScalarOp::Where, {near, before, step.next});
     }
     if (op.getIndicator()) {
       step.reference = step.next;
       if (before)
         step.rebase = map(ScalarOp::Eq, {before, step.next});
-      if (before && isa<FloatType>(element)) // once nan, it stays
+      if (before && isa<FloatType>(element)) // a nan stays
         step.rebase = map(ScalarOp::Or, {step.rebase, map(ScalarOp::IsNan, before)});
       return Value();
     }
-    // Sums of products are taken to be near enough, too.
-    bool isFree = mayBeMinusInf(op.getExponent(), body->full);
-    step.reference = isFree ? guard(step.next) : step.next;
+    bool mayBeInfinite = mayBeMinusInf(op.getExponent(), body->full);
+    step.reference = mayBeInfinite ? guard(step.next) : step.next;
     double factor = op.getScale().convertToDouble();
-    if (scalesFirst(op.getResult())) {
-      step.scale = isFree ? scaleFor(step.reference, factor) : constant(order, element, factor);
-      step.reference = rounded(step.reference, step.scale);
-      before = before ? rounded(before, step.scale) : before;
+    if (scalesBeforeSubtraction(op.getResult())) {
+      step.scale =
+          mayBeInfinite ? scaleFor(step.reference, factor) : constant(order, element, factor);
+      step.reference = roundedProduct(step.reference, step.scale);
+      before = before ? roundedProduct(before, step.scale) : before;
       factor = 1;
     }
     if (before)
@@ -195,7 +207,8 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
   return body->gauges[op] = step;
 }
 
-/// A later pass spells its weights as the first did, edges included: in one block they are then the same tile.
+/// A later pass over the stream emits its weights like the first one, edges included, so that in a
+/// single block they are the same tile.
 Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
   Order gaugeOrder = getOrder(op.getGauge());
   Value exponent = emitExponent(op.getExponent(), order), reference, factor;
@@ -207,18 +220,20 @@ Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
     Order own = gaugeOrder;
     reference = atDepth(getDepth(getDependence(op.getGauge())), [&] {
       Value guarded = guard(emitTile(op.getGauge(), own));
-      if (!scalesFirst(op.getGauge()))
+      if (!scalesBeforeSubtraction(op.getGauge()))
         return guarded;
       double scale = op.getScale().convertToDouble();
-      bool isFree = mayBeMinusInf(op.getExponent(), /*full=*/false);
-      factor = isFree ? scaleFor(guarded, scale) : constant(own, valType(op.getGauge()).getElementType(), scale);
-      return rounded(guarded, factor);
+      bool mayBeInfinite = mayBeMinusInf(op.getExponent(), /*full=*/false);
+      factor = mayBeInfinite ? scaleFor(guarded, scale)
+                             : constant(own, valType(op.getGauge()).getElementType(), scale);
+      return roundedProduct(guarded, factor);
     });
   }
   reference = broadcast(reference, gaugeOrder, order);
   if (!factor)
     return emitPower(exponent, reference, op.getScale().convertToDouble());
-  Value scaled = map(ScalarOp::Fma, {exponent, broadcast(factor, gaugeOrder, order), map(ScalarOp::Neg, reference)});
+  Value scaled = map(ScalarOp::Fma, {exponent, broadcast(factor, gaugeOrder, order),
+                                     map(ScalarOp::Neg, reference)});
   return fold<tile::MapOp>(ScalarOp::Exp2, scaled, /*fast=*/true);
 }
 
@@ -226,11 +241,12 @@ Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
 // Scans
 //===----------------------------------------------------------------------===//
 
-/// The axes of what a state carries from block to block.
+/// The axes of a loop-carried state.
 Order Emitter::carriedOrder(Operation &state) {
   Order order = getOrder(state.getResult(0));
   if (isa<sched::ScanOp>(state))
-    for (StringAttr dim : cast<sched::StreamOp>(state.getParentOp()).getOver().getAsRange<StringAttr>())
+    for (StringAttr dim :
+         cast<sched::StreamOp>(state.getParentOp()).getOver().getAsRange<StringAttr>())
       llvm::erase(order, dim);
   return order;
 }
@@ -244,7 +260,8 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
   ScanStep step;
   atDepth(llvm::find(scopes, body) - scopes.begin(), [&] {
     ReduceOp kind = op.getReduceOp();
-    auto along = llvm::cast<StringAttr>(llvm::cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
+    auto along =
+        llvm::cast<StringAttr>(llvm::cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
     Order order = getOrder(op.getResult());
     Value before = body->carried[op];
     if (!before)
@@ -254,13 +271,13 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
     Value key = op.getKey() ? emitTile(op.getKey(), order) : Value();
     auto axis = llvm::find(order, along);
     int64_t dim = axis - order.begin();
-    bool isOne = axis == order.end(); // a block is one element long
-    if (isOne && !key) {
+    bool isSingle = axis == order.end(); // a block has one element
+    if (isSingle && !key) {
       step.elements = step.next = map(reduceOpCombiner(kind), {before, elements});
       return Value();
     }
     auto shape = llvm::cast<RankedTensorType>(elements.getType()).getShape();
-    if (isOne) {
+    if (isSingle) {
       SmallVector<int64_t> longer(shape);
       longer.push_back(1);
       elements = fold<tile::ReshapeOp>(elements, longer);
@@ -268,7 +285,7 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
     }
     auto scan = create<tile::ScanOp>(kind, elements, before, dim, key);
     step = {scan.getResult(), scan.getTotal()};
-    if (isOne)
+    if (isSingle)
       step.elements = fold<tile::ReshapeOp>(step.elements, shape);
     return Value();
   });
@@ -285,7 +302,7 @@ static bool isState(Operation &op) {
   return isa<sched::GaugeOp, sched::AccumulateOp, sched::ScanOp>(op);
 }
 
-/// Writes the body for the block of the innermost scope; gives the states after it.
+/// Emits the body for the block of the innermost scope; returns the states after it.
 Values Emitter::emitBlock(sched::StreamOp op) {
   SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
   Values states;
@@ -313,8 +330,8 @@ Values Emitter::emitBlock(sched::StreamOp op) {
         else
           state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
       }
-      states.push_back(emitJoin(accumulate.getReduceOp(), accumulate.getValues(), over, order,
-                                accumulator, state));
+      states.push_back(emitCombine(accumulate.getReduceOp(), accumulate.getValues(), over, order,
+                                   accumulator, state));
     }
   }
   loc = op.getLoc();
@@ -325,9 +342,9 @@ Values Emitter::emitBlock(sched::StreamOp op) {
 // Segments
 //===----------------------------------------------------------------------===//
 
-/// Whether the stream only sums products of loads: zero padding is then all that its edge needs,
-/// and one loop does.
-bool Emitter::isPaddedProduct(sched::StreamOp op) {
+/// Whether the stream consists of MMA of loads: its edge then needs only zero padding, and one loop
+/// is enough.
+bool Emitter::isZeroPaddedMma(sched::StreamOp op) {
   SmallVector<StringAttr> over(op.getOver().getAsRange<StringAttr>());
   return llvm::all_of(op.getBody().front(), [&](Operation &member) {
     if (isa<sched::GaugeOp, sched::StoreOp, sched::CheckOp, sched::MaskOp>(member))
@@ -335,7 +352,7 @@ bool Emitter::isPaddedProduct(sched::StreamOp op) {
     auto accumulate = dyn_cast<sched::AccumulateOp>(member);
     if (!accumulate)
       return true;
-    return asMatrixProduct(accumulate.getValues(), over, getOrder(accumulate.getResult())) &&
+    return asMma(accumulate.getValues(), over, getOrder(accumulate.getResult())) &&
            llvm::all_of(accumulate.getValues(),
                         [&](Value value) { return isZeroAtEdge(value, over.back()); });
   });
@@ -356,15 +373,15 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   if (op.getBody().front().getOps<sched::MaskOp>().empty())
     std::tie(fullLo, fullHi) = std::pair(SymExpr(0), size);
 
-  // Block numbers of the live range, and inside it of the full range; what is known to hold needs
-  // no clamping.
+  // The blocks of the live range, and within it those of the full range. Bounds that are known to
+  // hold are not clamped.
   auto atLeast = [](SymExpr a, SymExpr b) { return (a - b).isNonNegative(); };
   SymExpr first = atLeast(0, lo) ? SymExpr(0) : lo.floorDiv(tile);
   SymExpr end = atLeast(hi, size) ? blocks : hi.ceilDiv(tile);
   SymExpr fullFirst = atLeast(0, fullLo) ? SymExpr(0) : fullLo.ceilDiv(tile);
   SymExpr fullEnd =
       atLeast(fullHi, size) ? size.floorDiv(tile) : SymExpr::min(fullHi, size).floorDiv(tile);
-  bool hasFull = !atLeast(fullLo, fullHi) && !isPaddedProduct(op);
+  bool hasFull = !atLeast(fullLo, fullHi) && !isZeroPaddedMma(op);
   bool hasHead = hasFull && !(atLeast(0, fullFirst) || fullFirst == first);
   bool hasTail = hasFull && !(atLeast(fullHi, size) && !ragged);
 
@@ -402,7 +419,7 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
     segments = emitSearch(visit, dim, segments[0], segments[3]);
     hasFull = hasHead = hasTail = true;
   }
-  // Where each block is tested, the full range only says that it lies inside.
+  // Where each block is tested, the full range only shows that the block is not ragged.
   bool isTested = visit && !isSearched;
 
   Values states(inits);
@@ -432,8 +449,8 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
   return states;
 }
 
-/// A stream that one block covers is no loop: what it computes is there for the streams behind it.
-Values Emitter::emitWhole(sched::StreamOp op) {
+/// A stream that one block covers needs no loop, and later streams can use its tiles.
+Values Emitter::emitSingleBlock(sched::StreamOp op) {
   Scope &scope = top();
   for (StringAttr dim : op.getOver().getAsRange<StringAttr>())
     if (scope.coords.try_emplace(dim, getConstant(0)).second && mayBeRagged(kernel.getDim(dim)))
@@ -469,9 +486,9 @@ void Emitter::emitStream(sched::StreamOp op) {
   SmallVector<StringAttr> outer(op.getOver().getAsRange<StringAttr>());
   Values states;
   if (llvm::all_of(outer, [&](StringAttr dim) { return fits(kernel.getDim(dim)); })) {
-    states = emitWhole(op);
+    states = emitSingleBlock(op);
   } else {
-    // Outer dimensions are plain loops around the segments of the last.
+    // Outer dimensions are plain loops around the segments of the last one.
     outer.pop_back();
     states = emitLoops(outer, /*peel=*/false, inits,
                        [&](ValueRange args) { return emitSegments(op, args); });

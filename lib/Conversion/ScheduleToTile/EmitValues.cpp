@@ -1,9 +1,9 @@
 //===- EmitValues.cpp - Tiles of scheduled values -------------------------===//
 //
-// A value is asked for in an order. If it exists in that order it is reused; if it exists in
-// another it is transposed, or written again where that costs no more. What depends on no loop is
-// written before it, but repetition along new axes happens where it is used, since a repeated tile
-// is cheap to make and dear to keep.
+// A value is requested in an order. A tile in that order is reused; a tile in another order is
+// transposed, or recomputed where that costs no more. Loop-invariant tiles are emitted before the
+// loop, but broadcasts are emitted at their use: a broadcast tile is cheap to compute and expensive
+// to keep in registers.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace tessera;
 
 //===----------------------------------------------------------------------===//
-// Small pieces
+// Helpers
 //===----------------------------------------------------------------------===//
 
 Value Emitter::map(ScalarOp op, ValueRange operands) { return fold<tile::MapOp>(op, operands); }
@@ -50,8 +50,8 @@ Value Emitter::broadcast(Value tile, const Order &from, const Order &to) {
   return kept.size() == to.size() ? ordered : fold<tile::BroadcastOp>(ordered, shape, dims);
 }
 
-/// Whether writing the value again costs no more than transposing it.
-bool Emitter::isCheap(Value value, unsigned depth) {
+/// Whether recomputing the value costs no more than transposing it.
+bool Emitter::isCheapToRecompute(Value value, unsigned depth) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast<sched::LoadOp>(op))
     return load.getPlaces().empty();
@@ -63,7 +63,7 @@ bool Emitter::isCheap(Value value, unsigned depth) {
                 mapOp.getScalarOp() == ScalarOp::Mul || mapOp.getScalarOp() == ScalarOp::Neg);
   if (depth >= 2 || !(isSimple || isa<sched::CastOp>(op)))
     return false;
-  return llvm::all_of(op->getOperands(), [&](Value v) { return isCheap(v, depth + 1); });
+  return llvm::all_of(op->getOperands(), [&](Value v) { return isCheapToRecompute(v, depth + 1); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -80,7 +80,7 @@ Value Emitter::emitTile(Value value, const Order &order) {
   Operation *op = value.getDefiningOp();
   auto load = dyn_cast<sched::LoadOp>(op);
   bool isSplat = isa<sched::ConstantOp>(op) || (load && isScalarArgument(load.getTensor()));
-  // A number for all blocks that are searched is made beside the one for a block.
+  // In a search, a splat for all searched blocks exists beside the one for a block.
   if (isSplat && llvm::is_contained(order, searched)) {
     result = generate(value, order);
     loc = outerLoc;
@@ -94,7 +94,7 @@ Value Emitter::emitTile(Value value, const Order &order) {
           return tile.tile;
       Value made;
       for (Scope::Tile &tile : known)
-        if (!made && tile.order.size() == order.size() && !isCheap(value))
+        if (!made && tile.order.size() == order.size() && !isCheapToRecompute(value))
           made = permute(tile.tile, tile.order, order);
       if (!made)
         made = generate(value, order);
@@ -132,7 +132,8 @@ Value Emitter::generate(Value value, const Order &order) {
   if (auto bound = dyn_cast<sched::BoundOp>(op)) {
     Order inner(order);
     SmallVector<int64_t> axes;
-    for (StringAttr dim : getOrder(SmallVector<StringAttr>(bound.getOver().getAsRange<StringAttr>()))) {
+    for (StringAttr dim :
+         getOrder(SmallVector<StringAttr>(bound.getOver().getAsRange<StringAttr>()))) {
       axes.push_back(inner.size());
       inner.push_back(dim);
     }
@@ -156,7 +157,8 @@ Value Emitter::generate(Value value, const Order &order) {
   auto mapOp = llvm::cast<sched::MapOp>(op);
   Values operands;
   for (OpOperand &operand : mapOp->getOpOperands())
-    operands.push_back(isCompared(operand) ? emitExponent(operand.get(), order) : emitTile(operand.get(), order));
+    operands.push_back(isCompared(operand) ? emitExponent(operand.get(), order)
+                                           : emitTile(operand.get(), order));
   return map(mapOp.getScalarOp(), operands);
 }
 
@@ -179,35 +181,35 @@ Value Emitter::generateLoad(sched::LoadOp op, const Order &order) {
   }
   TypedAttr zero = pad ? builder.getZeroAttr(element) : TypedAttr();
   if (!op.getPlaces().empty()) {
-    Values places = emitPlaces(op.getPlaces(), order);
-    return create<tile::GatherOp>(tileType(order, element), getView(access, tensor), coords, places,
-                                  dims, zero);
+    Values indices = emitGatherIndices(op.getPlaces(), order);
+    return create<tile::GatherOp>(tileType(order, element), getView(access, tensor), coords,
+                                  indices, dims, zero);
   }
   return create<tile::LoadOp>(tileType(order, element), getView(access, tensor), coords, dims,
                               zero);
 }
 
-/// Tiles of places in a type that machines index with.
-Values Emitter::emitPlaces(ValueRange places, const Order &order) {
+/// The tiles of gather indices, as i32 or i64.
+Values Emitter::emitGatherIndices(ValueRange indices, const Order &order) {
   Values tiles;
-  for (Value place : places) {
-    Value tile = emitTile(place, order);
+  for (Value index : indices) {
+    Value tile = emitTile(index, order);
     Type type = getElementTypeOrSelf(tile);
     tiles.push_back(type.isInteger(64) ? tile : cast(tile, builder.getI32Type()));
   }
   return tiles;
 }
 
-/// Elements beyond the end of what is sent go nowhere: their places are outside.
+/// Elements past a ragged edge get an index outside of the tensor, so that they are not stored.
 void Emitter::emitScatter(sched::StoreOp op) {
   const Access &access = accesses[op];
-  SmallVector<StringAttr> all(access.dims), beyond;
-  for (Value place : op.getPlaces())
-    llvm::append_range(all, llvm::cast<sched::ValType>(place.getType()).getDims());
+  SmallVector<StringAttr> all(access.dims), ragged;
+  for (Value index : op.getPlaces())
+    llvm::append_range(all, llvm::cast<sched::ValType>(index.getType()).getDims());
   llvm::append_range(all, llvm::cast<sched::ValType>(op.getValue().getType()).getDims());
   Order order = getOrder(all);
   Value tile = emitTile(op.getValue(), order);
-  Values coords, places = emitPlaces(op.getPlaces(), order);
+  Values coords, indices = emitGatherIndices(op.getPlaces(), order);
   SmallVector<int64_t> dims;
   bool bounded = !access.limited.empty();
   for (StringAttr dim : access.dims) {
@@ -218,14 +220,14 @@ void Emitter::emitScatter(sched::StoreOp op) {
     const auto *found = llvm::find(access.dims, dim);
     dims.push_back(found == access.dims.end() ? -1 : found - access.dims.begin());
     if (found == access.dims.end() && isRagged(dim))
-      beyond.push_back(dim);
+      ragged.push_back(dim);
   }
   loc = op.getLoc();
-  if (!beyond.empty()) {
-    Value outside = constant(order, getElementTypeOrSelf(places.front()), -1);
-    places.front() = map(ScalarOp::Where, {emitEdge(beyond, order), places.front(), outside});
+  if (!ragged.empty()) {
+    Value outside = constant(order, getElementTypeOrSelf(indices.front()), -1);
+    indices.front() = map(ScalarOp::Where, {emitEdge(ragged, order), indices.front(), outside});
   }
-  create<tile::ScatterOp>(tile, getView(access, hostTensor(op.getTensor())), coords, places, dims,
+  create<tile::ScatterOp>(tile, getView(access, hostTensor(op.getTensor())), coords, indices, dims,
                           bounded, op.getSum(), op.getUnordered());
 }
 
@@ -254,7 +256,7 @@ void Emitter::emitStore(sched::StoreOp op) {
   });
 }
 
-/// Whether all of the block holds, and of the values where it does not the least.
+/// Emits whether the condition holds in the whole block, and the least value where it does not.
 void Emitter::emitCheck(sched::CheckOp op) {
   SmallVector<StringAttr> dims(llvm::cast<sched::ValType>(op.getCondition().getType()).getDims());
   llvm::append_range(dims, llvm::cast<sched::ValType>(op.getValue().getType()).getDims());
@@ -273,13 +275,13 @@ void Emitter::emitCheck(sched::CheckOp op) {
       holds = map(ScalarOp::Or, {holds, map(ScalarOp::Not, emitEdge(ragged, order))});
     TypedAttr most = builder.getI64IntegerAttr(INT64_MAX);
     Value fine = create<tile::ConstantOp>(tileType(order, builder.getI64Type()), most);
-    Value told = map(ScalarOp::Where, {holds, fine, value});
+    Value reported = map(ScalarOp::Where, {holds, fine, value});
     if (auto axes = llvm::to_vector(llvm::seq<int64_t>(0, order.size())); !axes.empty()) {
       holds = fold<tile::ReduceOp>(ReduceOp::All, holds, axes);
-      told = fold<tile::ReduceOp>(ReduceOp::Min, told, axes);
+      reported = fold<tile::ReduceOp>(ReduceOp::Min, reported, axes);
     }
     Value all = create<tile::ExtractOp>(builder.getI1Type(), holds);
-    Value least = create<tile::ExtractOp>(builder.getI64Type(), told);
+    Value least = create<tile::ExtractOp>(builder.getI64Type(), reported);
     create<tile::CheckOp>(all, least, op.getFailure());
     return Values();
   });

@@ -1,8 +1,8 @@
-//===- EmitVisit.cpp - Blocks that are told apart by what is in memory ----===//
+//===- EmitVisit.cpp - Blocks whose masks depend on memory ----------------===//
 //
-// Either a branch around each block, or a search before the loop: the same conditions, for many
-// blocks at a time. What is read along the stream is read for all of these blocks as one tile; its
-// bounds in each block are reductions of that tile seen as blocks by elements.
+// A mask that depends on memory leaves out blocks of a stream by a branch around each block, or by
+// a search before the loop. The search evaluates the same conditions for many blocks at a time: it
+// loads the elements of all of these blocks as one tile and reduces it to the bounds of each block.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -11,18 +11,18 @@ using namespace mlir;
 using namespace tessera;
 
 /// A condition of the whole block as a scalar.
-Value Emitter::emitTest(Value condition, ReduceOp join) {
+Value Emitter::emitTest(Value condition, ReduceOp kind) {
   Order order = getOrder(condition);
   Value tile = emitTile(condition, order);
   if (!order.empty())
-    tile = fold<tile::ReduceOp>(join, tile, llvm::to_vector(llvm::seq<int64_t>(0, order.size())));
+    tile = fold<tile::ReduceOp>(kind, tile, llvm::to_vector(llvm::seq<int64_t>(0, order.size())));
   return create<tile::ExtractOp>(builder.getI1Type(), tile);
 }
 
-/// The block behind a test of its bounds: left out, with its masks, or without them.
+/// Branches on the conditions of a block: it is skipped, or computed with or without its masks.
 Values Emitter::emitVisit(sched::VisitOp visit, sched::StreamOp op, ValueRange states) {
   Scope &loop = top();
-  loop.stream = {}; // the block lives in the branches below
+  loop.stream = {}; // the block is in the branches
   Value live = emitTest(visit.getLive(), ReduceOp::Any);
   auto block = [&] { return emitBlock(op); };
   auto prepare = [&](Scope &scope, bool full) {
@@ -33,29 +33,33 @@ Values Emitter::emitVisit(sched::VisitOp visit, sched::StreamOp op, ValueRange s
     scope.carried = loop.carried;
   };
   TypeRange types = states.getTypes();
-  return emitIf(live, types, [&] {
-    Value full = emitTest(visit.getFull(), ReduceOp::All);
-    return emitIf(full, types, block, block, prepare);
-  }, [&] { return Values(states); });
+  return emitIf(
+      live, types,
+      [&] {
+        Value full = emitTest(visit.getFull(), ReduceOp::All);
+        return emitIf(full, types, block, block, prepare);
+      },
+      [&] { return Values(states); });
 }
 
 //===----------------------------------------------------------------------===//
 // Search
 //===----------------------------------------------------------------------===//
 
-/// Whether a condition of a block follows from bounds of the block's elements, one by one.
+/// Whether a condition depends on elements of the stream only through bounds over a block.
 bool Emitter::canSearch(Value condition, StringAttr dim) {
   if (!(getDependence(condition) & getDimBits(dim)))
     return getOrder(condition).empty();
   Operation *op = condition.getDefiningOp();
   if (auto bound = dyn_cast<sched::BoundOp>(op))
-    return bound.getOver().size() == 1 && bound.getOver()[0] == dim && getOrder(bound.getValue()) == Order{dim};
+    return bound.getOver().size() == 1 && bound.getOver()[0] == dim &&
+           getOrder(bound.getValue()) == Order{dim};
   return isa<sched::MapOp, sched::CastOp>(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return canSearch(operand, dim); });
 }
 
-/// The bound of an index that counts along the stream, for each of the blocks that are searched; null for any other.
-/// Where the last block ends early, its last index counts as if it did not.
+/// The bound of an index along the stream in each of the searched blocks; null for another value. A
+/// ragged last block counts as a whole one.
 Value Emitter::emitIndexBound(sched::BoundOp bound, StringAttr dim, RankedTensorType blocks) {
   auto index = bound.getValue().getDefiningOp<sched::IndexOp>();
   if (!index)
@@ -67,11 +71,13 @@ Value Emitter::emitIndexBound(sched::BoundOp bound, StringAttr dim, RankedTensor
   if (bound.getReduceOp() == ReduceOp::Max)
     rest = rest + (tile - 1);
   Value first = fold<arith::MulIOp>(getCoord(dim), getConstant(searchedBlocks(dim)));
-  Value block = create<tile::IotaOp>(blocks, first), size = create<tile::ConstantOp>(blocks, double(tile));
-  return map(ScalarOp::Add, {map(ScalarOp::Mul, {block, size}), fold<tile::SplatOp>(blocks, emitScalar(rest))});
+  Value block = create<tile::IotaOp>(blocks, first),
+        size = create<tile::ConstantOp>(blocks, double(tile));
+  return map(ScalarOp::Add,
+             {map(ScalarOp::Mul, {block, size}), fold<tile::SplatOp>(blocks, emitScalar(rest))});
 }
 
-/// A condition, or a part of one, for each of the blocks that are searched.
+/// A condition, or a part of one, in each of the searched blocks.
 Value Emitter::emitForBlocks(Value value, StringAttr dim) {
   Type element = llvm::cast<sched::ValType>(value.getType()).getElementType();
   auto blocks = RankedTensorType::get({searchedBlocks(dim)}, element);
@@ -85,7 +91,8 @@ Value Emitter::emitForBlocks(Value value, StringAttr dim) {
     Value inside = emitEdge(dim, order), nothing = identity(bound.getReduceOp(), order, element);
     Value tile = map(ScalarOp::Where, {inside, emitTile(bound.getValue(), order), nothing});
     auto type = RankedTensorType::get({searchedBlocks(dim), kernel.getDim(dim).getTile()}, element);
-    return fold<tile::ReduceOp>(bound.getReduceOp(), create<tile::ReshapeOp>(type, tile), ArrayRef<int64_t>{1});
+    return fold<tile::ReduceOp>(bound.getReduceOp(), create<tile::ReshapeOp>(type, tile),
+                                ArrayRef<int64_t>{1});
   }
   if (auto castOp = dyn_cast<sched::CastOp>(op))
     return cast(emitForBlocks(castOp.getInput(), dim), element);
@@ -95,44 +102,55 @@ Value Emitter::emitForBlocks(Value value, StringAttr dim) {
   return map(llvm::cast<sched::MapOp>(op).getScalarOp(), operands);
 }
 
-/// The blocks between `from` and `to` that are visited: the first, the ends of those before the full ones, of the full
-/// ones, and of all.
-Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, Value from, Value to) {
+/// The range of visited blocks between `from` and `to`: its start, the start and the end of the
+/// full blocks, and its end.
+Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, Value from,
+                                      Value to) {
   Type i32 = builder.getI32Type();
-  int64_t together = searchedBlocks(dim.getName());
-  auto one = RankedTensorType::get({}, i32), many = RankedTensorType::get({together}, i32);
-  constexpr double beyond = 1 << 30;
-  Value none = create<tile::ConstantOp>(one, beyond), zero = create<tile::ConstantOp>(one, 0.0);
-  Value count = getConstant(together), whole = emitScalar(dim.getSize().floorDiv(dim.getTile()));
+  int64_t perIteration = searchedBlocks(dim.getName());
+  auto one = RankedTensorType::get({}, i32), many = RankedTensorType::get({perIteration}, i32);
+  constexpr double noBlock = 1 << 30;
+  Value none = create<tile::ConstantOp>(one, noBlock), zero = create<tile::ConstantOp>(one, 0.0);
+  Value count = getConstant(perIteration),
+        whole = emitScalar(dim.getSize().floorDiv(dim.getTile()));
 
   auto body = [&](ValueRange found) {
     searched = dim.getName();
-    Value live = emitForBlocks(visit.getLive(), searched), full = emitForBlocks(visit.getFull(), searched);
+    Value live = emitForBlocks(visit.getLive(), searched),
+          full = emitForBlocks(visit.getFull(), searched);
     searched = {};
     Value block = create<tile::IotaOp>(many, fold<arith::MulIOp>(getCoord(dim.getName()), count));
     auto splat = [&](Value index) { return fold<tile::SplatOp>(many, index); };
     auto both = [&](Value a, Value b) { return map(ScalarOp::And, {a, b}); };
-    live = both(live, both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
+    live = both(
+        live, both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
     full = both(live, both(full, map(ScalarOp::Lt, {block, splat(whole)})));
     Value next = map(ScalarOp::Add, {block, create<tile::ConstantOp>(many, 1.0)});
-    auto join = [&](ReduceOp kind, Value condition, Value value, double otherwise, Value before) {
-      Value chosen = map(ScalarOp::Where, {condition, value, create<tile::ConstantOp>(many, otherwise)});
-      return map(reduceOpCombiner(kind), {before, fold<tile::ReduceOp>(kind, chosen, ArrayRef<int64_t>{0})});
+    auto combine = [&](ReduceOp kind, Value condition, Value value, double otherwise,
+                       Value before) {
+      Value chosen =
+          map(ScalarOp::Where, {condition, value, create<tile::ConstantOp>(many, otherwise)});
+      return map(reduceOpCombiner(kind),
+                 {before, fold<tile::ReduceOp>(kind, chosen, ArrayRef<int64_t>{0})});
     };
-    return Values{join(ReduceOp::Min, live, block, beyond, found[0]), join(ReduceOp::Max, live, next, 0, found[1]),
-                  join(ReduceOp::Min, full, block, beyond, found[2]), join(ReduceOp::Max, full, next, 0, found[3]),
-                  join(ReduceOp::Sum, full, create<tile::ConstantOp>(many, 1.0), 0, found[4])};
+    return Values{combine(ReduceOp::Min, live, block, noBlock, found[0]),
+                  combine(ReduceOp::Max, live, next, 0, found[1]),
+                  combine(ReduceOp::Min, full, block, noBlock, found[2]),
+                  combine(ReduceOp::Max, full, next, 0, found[3]),
+                  combine(ReduceOp::Sum, full, create<tile::ConstantOp>(many, 1.0), 0, found[4])};
   };
-  Values found = emitLoop(fold<arith::FloorDivSIOp>(from, count), fold<arith::CeilDivSIOp>(to, count), dim.getName(),
+  Values found = emitLoop(fold<arith::FloorDivSIOp>(from, count),
+                          fold<arith::CeilDivSIOp>(to, count), dim.getName(),
                           /*ragged=*/true, {none, zero, none, zero, zero}, body);
-  // Full blocks that are not one after the other are visited as the others are.
+  // If the full blocks are not contiguous, all blocks are visited with masks.
   Value adjacent = map(ScalarOp::Eq, {map(ScalarOp::Sub, {found[3], found[2]}), found[4]});
-  // The limits hold anyway; written down, they say that accesses stay inside of their tensors.
+  // The clamps change nothing; they show later passes that accesses are in bounds.
   auto number = [&](Value tile) {
     Value block = create<tile::ExtractOp>(builder.getIndexType(), tile);
     return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(block, from), to);
   };
   Value end = found[1];
-  return {number(map(ScalarOp::Minimum, {found[0], end})), number(map(ScalarOp::Where, {adjacent, found[2], end})),
+  return {number(map(ScalarOp::Minimum, {found[0], end})),
+          number(map(ScalarOp::Where, {adjacent, found[2], end})),
           number(map(ScalarOp::Where, {adjacent, found[3], end})), number(end)};
 }

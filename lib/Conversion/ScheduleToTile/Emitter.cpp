@@ -1,15 +1,10 @@
-//===- Emitter.cpp - Arguments, scopes and orders of a tile program -------===//
-//
-// See Emitter.h for the idea.
-//
-//===----------------------------------------------------------------------===//
+//===- Emitter.cpp - Arguments, scopes and orders of a tile kernel --------===//
 #include "Emitter.h"
 
 using namespace mlir;
 using namespace tessera;
 
-/// The bit of a dependence that says: on the states of the open stream. Dimensions use the bits
-/// below.
+/// The bit of a dependence on the states of the open stream. Dimensions have the bits below.
 static constexpr unsigned kStreamBit = 63;
 
 Emitter::Emitter(sched::KernelOp kernel, tile::KernelOp target, const SizeFacts &facts,
@@ -43,7 +38,7 @@ LogicalResult Emitter::check() {
     }
     if (!isa<sched::GaugeOp, sched::AccumulateOp>(op))
       return WalkResult::advance();
-    // A state lives across blocks, so its inner dimensions must be whole.
+    // A state is carried across blocks, so a block must cover its inner dimensions.
     for (sched::DimAttr dim : kernel.getDims().getAsRange<sched::DimAttr>()) {
       uint64_t bit = getDimBits(dim.getName());
       bool depends =
@@ -145,18 +140,18 @@ void Emitter::emitLaunch(OpBuilder &hostBuilder) {
   SmallVector<Value> tensors, scalarTensors;
   SmallVector<Attribute> viewAttrs;
   SmallVector<std::string> texts;
-  SmallVector<SymExpr> programs;
+  SmallVector<SymExpr> grid;
   for (StringAttr name : getGridOrder()) {
     SymExpr count = kernel.getDim(name).getSize().ceilDiv(tileOf(name));
-    if (programs.size() < kMaxGridRank)
-      programs.push_back(count);
+    if (grid.size() < kMaxGridRank)
+      grid.push_back(count);
     else
-      programs.back() = programs.back() * count;
+      grid.back() = grid.back() * count;
   }
-  if (programs.empty())
-    programs.push_back(1);
-  target.setGridRank(programs.size());
-  for (SymExpr count : programs)
+  if (grid.empty())
+    grid.push_back(1);
+  target.setGridRank(grid.size());
+  for (SymExpr count : grid)
     texts.push_back(count.str());
   ArrayAttr gridAttr = builder.getStrArrayAttr(SmallVector<StringRef>(texts.begin(), texts.end()));
   for (ViewArgument &view : views) {
@@ -182,7 +177,7 @@ void Emitter::emitLaunch(OpBuilder &hostBuilder) {
 // Scopes and loops
 //===----------------------------------------------------------------------===//
 
-void Emitter::place() {
+void Emitter::setInsertionPoint() {
   if (top().child)
     builder.setInsertionPoint(top().child);
   else
@@ -270,19 +265,19 @@ bool Emitter::isRagged(StringAttr dim) {
   return scope && llvm::is_contained(scope->ragged, dim);
 }
 
-/// Whether one block covers the dimension, which then needs no loop. A coordinate of a dimension of
-/// tile size 1 has no edge to mask, so it is left to a loop unless its size is known.
+/// Whether one block covers the dimension, which then needs no loop. A dimension of tile size 1 has
+/// no edge that could be masked, so it needs a loop unless its size is 1.
 bool Emitter::fits(sched::DimAttr dim) {
   if (dim.getTile() == 1)
     return dim.getSize().isConstant(1);
   return facts.max(dim.getSize()) <= dim.getTile();
 }
 
-/// Whether some block of the dimension may reach beyond its size.
+/// Whether some block of the dimension may reach past its size.
 bool Emitter::mayBeRagged(sched::DimAttr dim) {
   if (dim.getTile() == 1)
     return false;
-  if (!dim.isStream() && fits(dim)) // one block always, even where the size is 0
+  if (!dim.isStream() && fits(dim)) // always one block, also for size 0
     return !dim.getSize().isConstant(dim.getTile());
   return !facts.divisibleBy(dim.getSize(), dim.getTile());
 }
@@ -307,8 +302,8 @@ uint64_t Emitter::getDependence(Value value) {
   if (isa<sched::LoadOp, sched::IndexOp>(op)) {
     bits = getDimBits(llvm::cast<sched::ValType>(value.getType()).getDims());
     if (auto load = dyn_cast<sched::LoadOp>(op))
-      for (Value place : load.getPlaces())
-        bits |= getDependence(place);
+      for (Value index : load.getPlaces())
+        bits |= getDependence(index);
   } else if (!isa<sched::StreamOp>(op)) {
     for (Value operand : op->getOperands())
       bits |= getDependence(operand);
@@ -354,7 +349,7 @@ Order Emitter::getOrder(Value value) {
   return getOrder(llvm::cast<sched::ValType>(value.getType()).getDims());
 }
 
-/// The axes of `a` in their order, with those of `b` put where the declaration has them, or last.
+/// The axes of `a` in their order, with those of `b` in declaration order, or last.
 Order Emitter::unionOrder(const Order &a, ArrayRef<StringAttr> b) {
   SmallVector<StringAttr> all(a.begin(), a.end());
   llvm::append_range(all, b);
@@ -381,14 +376,14 @@ RankedTensorType Emitter::tileType(const Order &order, Type element) {
 // The body
 //===----------------------------------------------------------------------===//
 
-/// The parallel dimensions that take more than one program, first varying fastest.
+/// The parallel dimensions of the grid with more than one block; the first varies fastest.
 SmallVector<StringAttr> Emitter::getGridOrder() {
   SmallVector<StringAttr> order(kernel.getOrder().getAsRange<StringAttr>());
   llvm::erase_if(order, [&](StringAttr name) { return fits(kernel.getDim(name)); });
   return order;
 }
 
-/// Tile coordinates from program ids; the last id counts through all dimensions from the last grid dimension on.
+/// Computes tile coordinates from program ids; the last id covers all remaining dimensions.
 void Emitter::emitCoordinates() {
   SmallVector<StringAttr> order = getGridOrder();
   Value rest;

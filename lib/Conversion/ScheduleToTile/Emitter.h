@@ -1,13 +1,12 @@
-//===- Emitter.h - Writes one kernel as a program on tiles -----*- C++ -*-===//
+//===- Emitter.h - One scheduled kernel to a tile kernel -------*- C++ -*-===//
 //
-// Emission is by demand: stores and streams ask for the tiles they need, and a value is written
-// where all that it depends on is first known. The open loops form a stack of scopes; each scope
-// binds coordinates of dimensions and remembers the tiles written in it. A value belongs to the
-// outermost scope that binds everything it depends on, so that loop-invariant work comes out before
-// its loop.
+// Emission is demand-driven: stores and streams request the tiles that they need. The open loops
+// form a stack of scopes; each scope binds coordinates of dimensions and caches the tiles that were
+// emitted in it. A value is emitted in the outermost scope that binds everything it depends on, so
+// that loop-invariant work is before its loop.
 //
-// A tile's axes are an ordered list of dimensions ("order"), those of tile size above 1. The same
-// value can exist in several orders, and repeated along further dimensions.
+// The axes of a tile are an ordered list of dimensions ("order"), those with a tile size above 1.
+// The same value can exist in several orders, and broadcast along further dimensions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
@@ -25,21 +24,22 @@ namespace tessera {
 using Order = llvm::SmallVector<mlir::StringAttr, 4>;
 using Values = llvm::SmallVector<mlir::Value>;
 
-/// Machines count programs along up to three dimensions; more are folded into the last.
+/// A grid has up to three dimensions; further ones are folded into the last.
 inline constexpr size_t kMaxGridRank = 3;
 
-/// How many elements of a stream are looked at together to find the blocks that are visited.
+/// How many elements of a stream one iteration of a search for visited blocks tests.
 inline constexpr int64_t kSearchedElements = 4096;
 
-/// A gauge in one block: before it, and the reference that weights and states are brought to.
+/// A gauge in one block of a stream, and the reference that weights and states are relative to.
 struct GaugeStep {
-  mlir::Value next;      ///< the gauge after the block
-  mlir::Value reference; ///< the same, finite for -inf; times the scale where exponents are scaled first
-  mlir::Value scale;     ///< what exponents are scaled by where that comes first
-  mlir::Value rebase;    ///< 2^(gauge before - reference); of an indicator: whether it has stayed
+  mlir::Value next; ///< the gauge after the block
+  mlir::Value
+      reference; ///< the same, finite for -inf; scaled if exponents are scaled before subtraction
+  mlir::Value scale;  ///< of exponents, if they are scaled before subtraction; otherwise null
+  mlir::Value rebase; ///< 2^(gauge before - reference); of an indicator: whether it is unchanged
 };
 
-/// A scan in one block: its elements, and the join of all so far.
+/// A scan in one block: its elements, and the total so far.
 struct ScanStep {
   mlir::Value elements, next;
 };
@@ -47,20 +47,19 @@ struct ScanStep {
 /// One open loop, or the kernel itself.
 struct Scope {
   mlir::Block *block = nullptr;
-  mlir::Operation *child = nullptr; ///< the open loop below; what is written comes before it
+  mlir::Operation *child = nullptr; ///< the open loop in it; operations are inserted before it
   llvm::DenseMap<mlir::StringAttr, mlir::Value>
-      coords; ///< block coordinates of the dimensions bound here
-  llvm::SmallVector<mlir::StringAttr>
-      ragged;                  ///< of these, the ones whose block may reach beyond the size
-  sched::StreamOp stream = {}; ///< set in the innermost loop of a stream
-  bool full = false;           ///< no mask has any effect in this loop
+      coords;                                 ///< block coordinates of the dimensions bound here
+  llvm::SmallVector<mlir::StringAttr> ragged; ///< those whose block may reach past the size
+  sched::StreamOp stream = {};                ///< set in the innermost loop of a stream
+  bool full = false;                          ///< no mask has any effect in this loop
 
   struct Tile {
     Order order;
     mlir::Value tile;
   };
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Tile>> tiles;
-  /// The same with a monoid's unit beyond ragged edges.
+  /// The same with the neutral element of a reduction past ragged edges.
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, llvm::SmallVector<Tile>> masked;
   llvm::DenseMap<mlir::StringAttr, mlir::Value> edges; ///< index < size, along one dimension
   llvm::DenseMap<std::pair<const void *, mlir::Type>, mlir::Value> iotas; ///< by start and element
@@ -74,11 +73,11 @@ public:
   Emitter(sched::KernelOp kernel, tile::KernelOp target, const SizeFacts &facts,
           llvm::ArrayRef<mlir::Value> outputs);
 
-  /// Checks what verifiers cannot know; reports errors.
+  /// Analyses accesses and verifies what verifiers of single operations cannot.
   mlir::LogicalResult check();
-  /// Writes the body.
+  /// Emits the body.
   void emit();
-  /// Writes the launch at `builder`.
+  /// Emits the launch at `builder`.
   void emitLaunch(mlir::OpBuilder &builder);
 
 private:
@@ -91,34 +90,35 @@ private:
 
   // Scopes and loops (Emitter.cpp).
   Scope &top() { return *scopes.back(); }
-  void place();
+  void setInsertionPoint();
   template <typename OpTy, typename... Args> OpTy create(Args &&...args) {
-    place();
+    setInsertionPoint();
     return OpTy::create(builder, loc, std::forward<Args>(args)...);
   }
   template <typename OpTy, typename... Args> mlir::Value fold(Args &&...args) {
-    place();
+    setInsertionPoint();
     return builder.createOrFold<OpTy>(loc, std::forward<Args>(args)...);
   }
-  /// Runs `emit` with the loops below scope `depth` put aside.
+  /// Runs `emit` with scope `depth` as the innermost one.
   mlir::Value atDepth(unsigned depth, llvm::function_ref<mlir::Value()> emit);
   using Body = llvm::function_ref<Values(mlir::ValueRange)>;
   Values emitLoop(mlir::Value first, mlir::Value end, mlir::StringAttr dim, bool ragged,
                   mlir::ValueRange inits, Body body,
                   llvm::function_ref<void(Scope &)> prepare = nullptr);
-  /// Loops over the blocks of `dims`. With `peel`, the innermost handles its ragged block apart.
+  /// Loops over the blocks of `dims`. With `peel`, the innermost loop peels its ragged block.
   Values emitLoops(llvm::ArrayRef<mlir::StringAttr> dims, bool peel, mlir::ValueRange inits,
                    Body body);
-  /// A branch with a scope of its own on either side.
+  /// A branch whose sides have scopes of their own.
   Values emitIf(mlir::Value condition, mlir::TypeRange types, llvm::function_ref<Values()> then,
-                llvm::function_ref<Values()> otherwise, llvm::function_ref<void(Scope &, bool)> prepare = nullptr);
+                llvm::function_ref<Values()> otherwise,
+                llvm::function_ref<void(Scope &, bool)> prepare = nullptr);
   Scope *findScope(mlir::StringAttr dim);
   Scope *findStream(); ///< the innermost loop of the open stream, if any
   bool isRagged(mlir::StringAttr dim);
   bool fits(sched::DimAttr dim);
   bool mayBeRagged(sched::DimAttr dim);
 
-  // What a value depends on (Emitter.cpp).
+  // Dependences of a value (Emitter.cpp).
   uint64_t getDependence(mlir::Value value);
   uint64_t getDimBits(llvm::ArrayRef<mlir::StringAttr> dims);
   unsigned getDepth(uint64_t dependence);
@@ -138,7 +138,7 @@ private:
   mlir::Value getCoord(mlir::StringAttr dim);
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
-  mlir::Value rounded(mlir::Value a, mlir::Value b);
+  mlir::Value roundedProduct(mlir::Value a, mlir::Value b);
   mlir::Value scaleFor(mlir::Value reference, double scale);
   mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale);
   mlir::Value scale(mlir::Value tile, double factor);
@@ -159,43 +159,41 @@ private:
   mlir::Value map(ScalarOp op, mlir::ValueRange operands);
   mlir::Value constant(const Order &order, mlir::Type element, double value);
   mlir::Value cast(mlir::Value tile, mlir::Type element);
-  bool isCheap(mlir::Value value, unsigned depth = 0);
-  Values emitPlaces(mlir::ValueRange places, const Order &order);
+  bool isCheapToRecompute(mlir::Value value, unsigned depth = 0);
+  Values emitGatherIndices(mlir::ValueRange places, const Order &order);
   void emitStore(sched::StoreOp op);
   void emitScatter(sched::StoreOp op);
   void emitCheck(sched::CheckOp op);
 
-  // Reductions (EmitJoin.cpp).
+  // Reductions (EmitReduce.cpp).
   mlir::Type accumulatorType(ReduceOp kind, mlir::ValueRange values, mlir::Type result);
-  /// With `keys` there is one for each of them, along a last dimension.
+  /// The neutral element; with `keys`, one per key along a last dimension.
   mlir::Value identity(ReduceOp kind, const Order &order, mlir::Type element,
                        std::optional<int64_t> keys = std::nullopt);
   llvm::SmallVector<mlir::StringAttr> raggedAmong(llvm::ArrayRef<mlir::StringAttr> dims);
   bool isZeroAtEdge(mlir::Value value, mlir::StringAttr dim);
-  bool isExponentOnly(mlir::Value value);
+  bool isOnlyExponent(mlir::Value value);
   mlir::Value emitOperand(ReduceOp kind, mlir::Value value, const Order &order,
                           llvm::ArrayRef<mlir::StringAttr> reduced);
-  struct Matrix {
+  struct MatrixProduct {
     mlir::Value lhs, rhs;
     Order rows, columns, depth;
   };
-  std::optional<Matrix> asMatrixProduct(mlir::ValueRange values,
-                                        llvm::ArrayRef<mlir::StringAttr> reduced,
-                                        const Order &order);
-  /// Joins one block: `state` (nothing yet if null) with `values` over `reduced`, as a tile in
-  /// `order`.
-  mlir::Value emitJoin(ReduceOp kind, mlir::ValueRange values,
-                       llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order,
-                       mlir::Type accumulator, mlir::Value state,
-                       bool skipNan = false);
+  std::optional<MatrixProduct> asMma(mlir::ValueRange values,
+                                     llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order);
+  /// Reduces the product of `values` over `reduced` in one block, and combines it with `state`
+  /// unless that is null. The result is a tile in `order`.
+  mlir::Value emitCombine(ReduceOp kind, mlir::ValueRange values,
+                          llvm::ArrayRef<mlir::StringAttr> reduced, const Order &order,
+                          mlir::Type accumulator, mlir::Value state, bool skipNan = false);
   mlir::Value generateReduce(sched::ReduceOp op, const Order &order);
 
   // Streams (EmitStream.cpp).
   void emitStream(sched::StreamOp op);
   Values emitSegments(sched::StreamOp op, mlir::ValueRange states);
-  Values emitWhole(sched::StreamOp op);
+  Values emitSingleBlock(sched::StreamOp op);
   Values emitBlock(sched::StreamOp op);
-  bool isPaddedProduct(sched::StreamOp op);
+  bool isZeroPaddedMma(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
   ScanStep getScanStep(sched::ScanOp op);
   Order carriedOrder(mlir::Operation &state);
@@ -205,14 +203,15 @@ private:
   bool mayBeMinusInf(mlir::Value value, bool full);
   mlir::Value generateWeigh(sched::WeighOp op, const Order &order);
 
-  // Blocks that are told apart by what is in memory (EmitVisit.cpp).
+  // Blocks whose masks depend on memory (EmitVisit.cpp).
   Values emitVisit(sched::VisitOp visit, sched::StreamOp op, mlir::ValueRange states);
-  mlir::Value emitTest(mlir::Value condition, ReduceOp join);
+  mlir::Value emitTest(mlir::Value condition, ReduceOp kind);
   bool canSearch(mlir::Value condition, mlir::StringAttr dim);
   int64_t searchedBlocks(mlir::StringAttr dim) {
     return std::max<int64_t>(1, kSearchedElements / kernel.getDim(dim).getTile());
   }
-  mlir::Value emitIndexBound(sched::BoundOp bound, mlir::StringAttr dim, mlir::RankedTensorType blocks);
+  mlir::Value emitIndexBound(sched::BoundOp bound, mlir::StringAttr dim,
+                             mlir::RankedTensorType blocks);
   mlir::Value emitForBlocks(mlir::Value condition, mlir::StringAttr dim);
   using Segments = std::array<mlir::Value, 4>;
   Segments emitSearch(sched::VisitOp visit, sched::DimAttr dim, mlir::Value from, mlir::Value to);
@@ -224,7 +223,7 @@ private:
   mlir::Location loc;
   llvm::ArrayRef<mlir::Value> outputs;
   llvm::SmallVector<Scope *> scopes;
-  /// While blocks along this dimension are searched, its tile is that of many blocks.
+  /// In a search along this dimension, its tile covers many blocks.
   mlir::StringAttr searched;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, uint64_t> dependences;

@@ -1,13 +1,12 @@
 //===- ScheduleToTile.cpp - The pass convert-sched-to-tile ----------------===//
 //
-// Walks the functions of a module and replaces every scheduled kernel; Emitter writes the kernel
-// itself.
+// Replaces every scheduled kernel of a module by a launch; Emitter emits the tile kernel.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 
 #include "Emitter.h"
-#include "tessera/Dialect/Tile/IR/Roads.h"
+#include "tessera/Dialect/Tile/IR/BackendAttr.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -17,7 +16,7 @@ namespace tessera {
 #include "tessera/Conversion/ScheduleToTile/Passes.h.inc"
 } // namespace tessera
 
-/// Replaces `kernel` by a launch of a new tile kernel, which is put behind the function.
+/// Replaces `kernel` by a launch of a new tile kernel, which is inserted after `after`.
 static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &facts,
                                    SymbolTable &symbols, Operation *after) {
   OpBuilder host(kernel);
@@ -34,8 +33,8 @@ static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &fact
   auto target = tile::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                        ArrayRef<Type>(), gridRank);
   target.setHintsAttr(kernel.getHintsAttr());
-  if (Attribute road = kernel->getAttr(sched::kRoad))
-    target->setAttr(tile::kRoadAttr, road);
+  if (Attribute backend = kernel->getAttr(sched::kBackend))
+    target->setAttr(tile::kBackendAttr, backend);
   symbols.insert(target);
   Emitter emitter(kernel, target, facts, outputs);
   if (failed(emitter.check()))

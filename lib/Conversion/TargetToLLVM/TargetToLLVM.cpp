@@ -1,4 +1,9 @@
-//===- TargetToLLVM.cpp - A GPU's per-thread kernels to LLVM --------------===//
+//===- TargetToLLVM.cpp - Per-thread GPU kernels to LLVM ------------------===//
+//
+// Copies each kernel into an LLVM function, lowers the operations of tessera_target by
+// ThreadLowering, and converts scf and arith by the patterns of MLIR.
+//
+//===----------------------------------------------------------------------===//
 #include "tessera/Conversion/TargetToLLVM/TargetToLLVM.h"
 #include "ThreadLowering.h"
 #include "tessera/Conversion/TargetToLLVM/Passes.h"
@@ -20,7 +25,7 @@ namespace tessera {
 #define GEN_PASS_DEF_CONVERTTARGETTOLLVM
 #include "tessera/Conversion/TargetToLLVM/Passes.h.inc"
 
-/// A word as the kernel's argument has it.
+/// Converts a word to the type of a kernel argument.
 static Value fromWord(OpBuilder &builder, Location loc, Value word, Type type) {
   if (isa<LLVM::LLVMPointerType>(type))
     return LLVM::IntToPtrOp::create(builder, loc, type, word);
@@ -30,7 +35,8 @@ static Value fromWord(OpBuilder &builder, Location loc, Value word, Type type) {
   return word.getType() == type ? word : LLVM::BitcastOp::create(builder, loc, type, word);
 }
 
-/// A function with the kernel's operations as they are, and the configuration as LLVM's attributes.
+/// Creates a function with a copy of the kernel's operations, and with its configuration as LLVM
+/// attributes.
 static LLVM::LLVMFuncOp makeFunction(target::KernelOp kernel, ModuleOp functions) {
   MLIRContext *context = kernel.getContext();
   Location loc = kernel.getLoc();
@@ -43,9 +49,12 @@ static LLVM::LLVMFuncOp makeFunction(target::KernelOp kernel, ModuleOp functions
 
   target::KernelConfigAttr config = kernel.getKernelConfig();
   SmallVector<Attribute> attributes = {builder.getStringAttr("nounwind")};
-  auto add = [&](StringRef name, std::string value) { attributes.push_back(builder.getStrArrayAttr({name, value})); };
+  auto add = [&](StringRef name, std::string value) {
+    attributes.push_back(builder.getStrArrayAttr({name, value}));
+  };
   auto three = [](std::array<int64_t, 3> sizes) {
-    return std::to_string(sizes[0]) + "," + std::to_string(sizes[1]) + "," + std::to_string(sizes[2]);
+    return std::to_string(sizes[0]) + "," + std::to_string(sizes[1]) + "," +
+           std::to_string(sizes[2]);
   };
   add("nvvm.reqntid", three(config.getBlockSizes()));
   if (config.getRegs())
@@ -64,14 +73,15 @@ static LLVM::LLVMFuncOp makeFunction(target::KernelOp kernel, ModuleOp functions
   return function;
 }
 
-/// scf to branches, then arith and branches to LLVM.
+/// Lowers scf to branches, then arith and branches to LLVM.
 static LogicalResult lowerScalars(ModuleOp functions) {
   MLIRContext *context = functions.getContext();
   {
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);
     ConversionTarget target(*context);
-    target.addIllegalOp<scf::ForOp, scf::IfOp, scf::WhileOp, scf::ExecuteRegionOp, scf::IndexSwitchOp>();
+    target.addIllegalOp<scf::ForOp, scf::IfOp, scf::WhileOp, scf::ExecuteRegionOp,
+                        scf::IndexSwitchOp>();
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     if (failed(applyPartialConversion(functions, target, std::move(patterns))))
       return failure();
@@ -88,15 +98,19 @@ static LogicalResult lowerScalars(ModuleOp functions) {
 }
 
 FailureOr<unsigned> convertKernelsToLLVM(target::ModuleOp module, ModuleOp functions) {
-  module.getContext()->loadDialect<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect, cf::ControlFlowDialect>();
+  module.getContext()
+      ->loadDialect<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect,
+                    cf::ControlFlowDialect>();
   unsigned version = 0;
   for (auto kernel : module.getBody().getOps<target::KernelOp>()) {
     if (!kernel.getKernelConfig())
       return kernel.emitOpError("expected a kernel_config for a GPU, got ") << kernel.getConfig();
     WalkResult known = kernel.walk([](Operation *op) {
-      if (isa<target::TargetDialect, LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect>(op->getDialect()))
+      if (isa<target::TargetDialect, LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect>(
+              op->getDialect()))
         return WalkResult::advance();
-      op->emitOpError("is not part of a kernel for a GPU; expected arith, scf, llvm or tessera_target");
+      op->emitOpError(
+          "is not part of a kernel for a GPU; expected arith, scf, llvm or tessera_target");
       return WalkResult::interrupt();
     });
     if (known.wasInterrupted())
@@ -113,7 +127,8 @@ FailureOr<unsigned> convertKernelsToLLVM(target::ModuleOp module, ModuleOp funct
 namespace {
 struct ConvertTargetToLLVM : impl::ConvertTargetToLLVMBase<ConvertTargetToLLVM> {
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect, cf::ControlFlowDialect>();
+    registry
+        .insert<LLVM::LLVMDialect, scf::SCFDialect, arith::ArithDialect, cf::ControlFlowDialect>();
   }
 
   void runOnOperation() override {

@@ -1,14 +1,14 @@
-//===- ThreadLowering.cpp - The operations of a thread, one by one --------===//
+//===- ThreadLowering.cpp - Operations of one thread to LLVM --------------===//
 //
-// Intrinsics of NVVM are taken where LLVM must know what happens: barriers and copies, which it may not
-// move or join. The rest is PTX as it is.
+// Barriers and asynchronous copies become NVVM intrinsics, because LLVM must not move or merge
+// them. Other instructions become inline PTX.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadLowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "tessera/Support/TensorCores.h"
+#include "tessera/Target/TensorCores.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -19,14 +19,15 @@ static constexpr StringLiteral kSharedMemory = "shared_memory", kAssertFail = "_
 static constexpr unsigned kSharedAlignment = 1024;
 
 //===----------------------------------------------------------------------===//
-// What operations are written with
+// Helpers
 //===----------------------------------------------------------------------===//
 
 Value ThreadLowering::integer(int64_t value, unsigned bits) {
-  return LLVM::ConstantOp::create(b, b.getIntegerType(bits), b.getIntegerAttr(b.getIntegerType(bits), value));
+  return LLVM::ConstantOp::create(b, b.getIntegerType(bits),
+                                  b.getIntegerAttr(b.getIntegerType(bits), value));
 }
 
-Value ThreadLowering::behind(Value pointer, Value bytes) {
+Value ThreadLowering::advance(Value pointer, Value bytes) {
   return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer, ValueRange(bytes));
 }
 
@@ -34,11 +35,11 @@ Value ThreadLowering::intrinsic(StringRef name, Type result, ValueRange operands
   return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
 }
 
-void ThreadLowering::procedure(StringRef name, ValueRange operands) {
+void ThreadLowering::callIntrinsic(StringRef name, ValueRange operands) {
   LLVM::CallIntrinsicOp::create(b, b.getStringAttr(name), operands);
 }
 
-/// The letter of LLVM's constraints for the registers of a type.
+/// The inline assembly constraint of a type.
 static char constraintOf(Type type) {
   if (isa<LLVM::LLVMPointerType>(type))
     return 'l';
@@ -54,9 +55,12 @@ static char constraintOf(Type type) {
   }
 }
 
-SmallVector<Value> ThreadLowering::assembly(StringRef text, TypeRange results, ValueRange operands, bool isPure) {
-  // Halves are passed as their bits.
-  auto passed = [&](Type type) -> Type { return type.isF16() || type.isBF16() ? b.getI16Type() : type; };
+SmallVector<Value> ThreadLowering::assembly(StringRef text, TypeRange results, ValueRange operands,
+                                            bool isPure) {
+  // 16-bit floats are passed as their bits.
+  auto passed = [&](Type type) -> Type {
+    return type.isF16() || type.isBF16() ? b.getI16Type() : type;
+  };
   std::string constraints;
   auto add = [&](StringRef prefix, Type type) {
     constraints += (constraints.empty() ? "" : ",") + prefix.str() + constraintOf(type);
@@ -74,19 +78,23 @@ SmallVector<Value> ThreadLowering::assembly(StringRef text, TypeRange results, V
   }
   if (!isPure)
     constraints += constraints.empty() ? "~{memory}" : ",~{memory}";
-  Type result = made.size() > 1 ? LLVM::LLVMStructType::getLiteral(b.getContext(), made) : made.empty() ? Type() : made[0];
-  auto op = LLVM::InlineAsmOp::create(b, result ? TypeRange(result) : TypeRange(), given, text, constraints,
-                                      /*has_side_effects=*/!isPure, /*is_align_stack=*/false,
-                                      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  Type result = made.size() > 1 ? LLVM::LLVMStructType::getLiteral(b.getContext(), made)
+                : made.empty()  ? Type()
+                                : made[0];
+  auto op = LLVM::InlineAsmOp::create(
+      b, result ? TypeRange(result) : TypeRange(), given, text, constraints,
+      /*has_side_effects=*/!isPure, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr(), ArrayAttr());
   SmallVector<Value> values;
   for (auto [i, type] : llvm::enumerate(results)) {
-    Value part = made.size() > 1 ? Value(LLVM::ExtractValueOp::create(b, op.getResult(0), i)) : op.getResult(0);
+    Value part = made.size() > 1 ? Value(LLVM::ExtractValueOp::create(b, op.getResult(0), i))
+                                 : op.getResult(0);
     values.push_back(part.getType() == type ? part : LLVM::BitcastOp::create(b, type, part));
   }
   return values;
 }
 
-/// A constant that ends with a zero, by a generic pointer.
+/// A generic pointer to a zero-terminated constant.
 Value ThreadLowering::text(StringRef text) {
   std::string bytes = text.str() + '\0';
   unsigned number = llvm::range_size(functions.getOps<LLVM::GlobalOp>());
@@ -96,7 +104,8 @@ Value ThreadLowering::text(StringRef text) {
     b.setInsertionPointToStart(functions.getBody());
     auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
     global = LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-                                    "tessera_text_" + std::to_string(number), b.getStringAttr(bytes), /*alignment=*/1,
+                                    "tessera_text_" + std::to_string(number),
+                                    b.getStringAttr(bytes), /*alignment=*/1,
                                     /*addrSpace=*/Global);
   }
   Type generic = LLVM::LLVMPointerType::get(b.getContext());
@@ -104,7 +113,7 @@ Value ThreadLowering::text(StringRef text) {
 }
 
 //===----------------------------------------------------------------------===//
-// Places and memory
+// Special registers and memory
 //===----------------------------------------------------------------------===//
 
 Value ThreadLowering::special(StringRef name, Type type) {
@@ -115,21 +124,22 @@ Value ThreadLowering::special(StringRef name, Type type) {
 
 Value ThreadLowering::lower(SpecialRegisterOp op) { return special(op.getName(), op.getType()); }
 
-/// All kernels know shared memory by one name; a launch says how much it is.
+/// All kernels share one symbol for shared memory; a launch sets its size.
 Value ThreadLowering::sharedMemory(int64_t offset) {
   auto shared = functions.lookupSymbol<LLVM::GlobalOp>(kSharedMemory);
   if (!shared) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(functions.getBody());
-    shared = LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-                                    LLVM::Linkage::External, kSharedMemory, Attribute(), kSharedAlignment,
+    shared = LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                                    /*isConstant=*/false, LLVM::Linkage::External, kSharedMemory,
+                                    Attribute(), kSharedAlignment,
                                     /*addrSpace=*/Shared);
   }
   Value start = LLVM::AddressOfOp::create(b, shared);
-  return offset ? behind(start, integer(offset)) : start;
+  return offset ? advance(start, integer(offset)) : start;
 }
 
-/// All threads of the block store zeros, in turn.
+/// All threads of the CTA store zeros, strided by the number of threads.
 void ThreadLowering::fillShared(Value memory, int64_t bytes, int64_t alignment) {
   std::array<int64_t, 3> block = kernel.getKernelConfig().getBlockSizes();
   int64_t unit = std::min<int64_t>({8, alignment, bytes & -bytes});
@@ -137,23 +147,24 @@ void ThreadLowering::fillShared(Value memory, int64_t bytes, int64_t alignment) 
   if (block[1] * block[2] > 1) {
     Value row = special("tid.y", b.getI32Type());
     if (block[2] > 1)
-      row = LLVM::AddOp::create(b, row, LLVM::MulOp::create(b, special("tid.z", b.getI32Type()), integer(block[1])));
+      row = LLVM::AddOp::create(
+          b, row, LLVM::MulOp::create(b, special("tid.z", b.getI32Type()), integer(block[1])));
     thread = LLVM::AddOp::create(b, thread, LLVM::MulOp::create(b, row, integer(block[0])));
   }
   Value first = LLVM::MulOp::create(b, thread, integer(unit)), zero = integer(0, 8 * unit);
   int64_t step = unit * kernel.getKernelConfig().getThreads();
   scf::ForOp::create(b, first, integer(bytes), integer(step), ValueRange(),
                      [&](OpBuilder &, Location, Value offset, ValueRange) {
-                       LLVM::StoreOp::create(b, zero, behind(memory, offset), unit);
+                       LLVM::StoreOp::create(b, zero, advance(memory, offset), unit);
                        scf::YieldOp::create(b);
                      });
-  procedure("llvm.nvvm.barrier.cta.sync.aligned.all", integer(0));
+  callIntrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", integer(0));
 }
 
 Value ThreadLowering::lower(AllocateOp op) {
   int64_t bytes = op.getBytes();
   if (op.getPool() == "shared") {
-    Value memory = sharedMemory(places[nextPlace++]);
+    Value memory = sharedMemory(sharedOffsets[nextShared++]);
     if (op.getZero())
       fillShared(memory, bytes, op.getAlignment());
     return memory;
@@ -170,25 +181,27 @@ Value ThreadLowering::lower(AllocateOp op) {
   return LLVM::AddrSpaceCastOp::create(b, op.getType(), memory);
 }
 
-/// One access each, of up to 16 bytes.
+/// Copies up to 16 bytes by one load and one store.
 void ThreadLowering::copy(Value to, Value from, Value offset, int64_t bytes) {
-  Type type = bytes == 16 ? Type(VectorType::get({4}, b.getI32Type())) : b.getIntegerType(8 * bytes);
-  Value loaded = LLVM::LoadOp::create(b, type, behind(from, offset), bytes);
-  LLVM::StoreOp::create(b, loaded, behind(to, offset), bytes);
+  Type type =
+      bytes == 16 ? Type(VectorType::get({4}, b.getI32Type())) : b.getIntegerType(8 * bytes);
+  Value loaded = LLVM::LoadOp::create(b, type, advance(from, offset), bytes);
+  LLVM::StoreOp::create(b, loaded, advance(to, offset), bytes);
 }
 
 void ThreadLowering::lower(MemcpyOp op) {
   Value to = op.getDestination(), from = op.getSource();
   int64_t bytes = op.getBytes(), unit = op.getAlignment();
   if (op.getAsync()) {
-    // What is 16 bytes goes past the L1 cache.
+    // Copies of 16 bytes bypass the L1 cache.
     StringRef cache = bytes == 16 ? "cg" : "ca";
-    procedure(("llvm.nvvm.cp.async." + cache + ".shared.global." + Twine(bytes)).str(), {to, from});
+    callIntrinsic(("llvm.nvvm.cp.async." + cache + ".shared.global." + Twine(bytes)).str(),
+                  {to, from});
     return;
   }
-  constexpr int64_t mostUnrolled = 16;
+  constexpr int64_t maxUnrolled = 16;
   int64_t whole = bytes / unit * unit, at = 0;
-  if (whole / unit > mostUnrolled) {
+  if (whole / unit > maxUnrolled) {
     scf::ForOp::create(b, integer(0), integer(whole), integer(unit), ValueRange(),
                        [&](OpBuilder &, Location, Value offset, ValueRange) {
                          copy(to, from, offset, unit);
@@ -209,24 +222,25 @@ void ThreadLowering::lower(MemcpyOp op) {
 
 void ThreadLowering::lower(BarrierOp op) {
   if (op.getScope() == "warp")
-    return procedure("llvm.nvvm.bar.warp.sync", integer(-1));
+    return callIntrinsic("llvm.nvvm.bar.warp.sync", integer(-1));
   if (op.getScope() == "block")
-    return procedure("llvm.nvvm.barrier.cta.sync.aligned.all", integer(0));
-  procedure("llvm.nvvm.barrier.cluster.arrive.aligned", {});
-  procedure("llvm.nvvm.barrier.cluster.wait.aligned", {});
+    return callIntrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", integer(0));
+  callIntrinsic("llvm.nvvm.barrier.cluster.arrive.aligned", {});
+  callIntrinsic("llvm.nvvm.barrier.cluster.wait.aligned", {});
 }
 
 SmallVector<Value> ThreadLowering::lower(TensorCoreOp op) {
   const TensorCoreShape *shape = op.findShape();
   ptxVersion = std::max(ptxVersion, shape->ptxVersion);
-  std::string sum = op.getTypeName(2).str();
-  std::string text = "mma.sync.aligned." + shape->name() + "." + op.getLayout().str() + std::string(shape->kind) + "." +
-                     sum + "." + op.getTypeName(0).str() + "." + op.getTypeName(1).str() + "." + sum + " ";
-  unsigned place = 0;
+  std::string accumulator = op.getTypeName(2).str();
+  std::string text = "mma.sync.aligned." + shape->name() + "." + op.getLayout().str() +
+                     std::string(shape->kind) + "." + accumulator + "." + op.getTypeName(0).str() +
+                     "." + op.getTypeName(1).str() + "." + accumulator + " ";
+  unsigned operand = 0;
   for (size_t count : {op.getD().size(), op.getA().size(), op.getB().size(), op.getC().size()}) {
-    text += place ? ", {" : "{";
+    text += operand ? ", {" : "{";
     for (size_t i = 0; i < count; ++i)
-      text += (i ? ", $" : "$") + std::to_string(place++);
+      text += (i ? ", $" : "$") + std::to_string(operand++);
     text += "}";
   }
   return assembly(text + ";", op.getResultTypes(), op.getOperands(), /*isPure=*/true);
@@ -236,12 +250,12 @@ SmallVector<Value> ThreadLowering::lower(PtxInstrOp op) {
   return assembly(op.getText(), op.getResultTypes(), op.getInputs(), op.getPure());
 }
 
-/// The file and line of the innermost place that is known.
+/// The file and line of the innermost known location.
 static std::pair<std::string, unsigned> sourceOf(Location loc) {
   std::pair<std::string, unsigned> found = {"", 0};
   loc->walk([&](Location each) {
-    if (auto place = dyn_cast<FileLineColLoc>(each)) {
-      found = {place.getFilename().str(), place.getLine()};
+    if (auto source = dyn_cast<FileLineColLoc>(each)) {
+      found = {source.getFilename().str(), source.getLine()};
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -255,15 +269,17 @@ void ThreadLowering::lower(AssertOp op) {
   if (!callee) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(functions.getBody());
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                            {pointer, pointer, b.getI32Type(), pointer, b.getI64Type()});
+    auto type =
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
+                                    {pointer, pointer, b.getI32Type(), pointer, b.getI64Type()});
     callee = LLVM::LLVMFuncOp::create(b, kAssertFail, type);
   }
   Value fails = LLVM::XOrOp::create(b, op.getCondition(), integer(1, 1));
   auto [file, line] = sourceOf(op.getLoc());
   scf::IfOp::create(b, fails, [&](OpBuilder &, Location) {
-    LLVM::CallOp::create(b, callee, ValueRange{text(op.getMessage()), text(file), integer(line),
-                                               text(kernel.getSymName()), integer(1, 64)});
+    LLVM::CallOp::create(b, callee,
+                         ValueRange{text(op.getMessage()), text(file), integer(line),
+                                    text(kernel.getSymName()), integer(1, 64)});
     scf::YieldOp::create(b);
   });
 }
@@ -276,8 +292,10 @@ void ThreadLowering::lower(Operation *op) {
       .Case<SpecialRegisterOp, AllocateOp>([&](auto each) { results.push_back(lower(each)); })
       .Case<TensorCoreOp, PtxInstrOp>([&](auto each) { results = lower(each); })
       .Case<MemcpyOp, BarrierOp, AssertOp>([&](auto each) { lower(each); })
-      .Case([&](CommitOp) { procedure("llvm.nvvm.cp.async.commit.group", {}); })
-      .Case([&](WaitOp wait) { procedure("llvm.nvvm.cp.async.wait.group", integer(wait.getPending())); })
+      .Case([&](CommitOp) { callIntrinsic("llvm.nvvm.cp.async.commit.group", {}); })
+      .Case([&](WaitOp wait) {
+        callIntrinsic("llvm.nvvm.cp.async.wait.group", integer(wait.getPending()));
+      })
       .Case([&](BreakpointOp) { assembly("brkpt;", {}, {}, /*isPure=*/false); })
       .Case([&](target::ReturnOp) { LLVM::ReturnOp::create(b, ValueRange()); });
   op->replaceAllUsesWith(results);
@@ -285,7 +303,7 @@ void ThreadLowering::lower(Operation *op) {
 }
 
 void ThreadLowering::run() {
-  kernel.placeShared([&](AllocateOp, int64_t offset) { places.push_back(offset); });
+  kernel.placeShared([&](AllocateOp, int64_t offset) { sharedOffsets.push_back(offset); });
   SmallVector<Operation *> ours;
   function.walk([&](Operation *op) {
     if (isa<TargetDialect>(op->getDialect()))

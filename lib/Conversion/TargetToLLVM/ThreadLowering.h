@@ -1,4 +1,4 @@
-//===- ThreadLowering.h - The operations of a thread, one by one -*- C++ -*-===//
+//===- ThreadLowering.h - Operations of one thread to LLVM -----*- C++ -*-===//
 #ifndef TESSERA_LIB_CONVERSION_TARGETTOLLVM_THREADLOWERING_H
 #define TESSERA_LIB_CONVERSION_TARGETTOLLVM_THREADLOWERING_H
 
@@ -7,15 +7,16 @@
 
 namespace tessera {
 
-/// Replaces the operations of `tessera_target` in a function by `llvm` and `scf`. The function holds the
-/// kernel's operations as they were; `kernel` is where they came from.
+/// Replaces the operations of `tessera_target` in a function by `llvm` and `scf`. The function has
+/// a copy of the operations of `kernel`.
 class ThreadLowering {
 public:
   ThreadLowering(target::KernelOp kernel, mlir::LLVM::LLVMFuncOp function, mlir::ModuleOp functions)
-      : kernel(kernel), function(function), functions(functions), b(kernel.getLoc(), kernel.getContext()) {}
+      : kernel(kernel), function(function), functions(functions),
+        b(kernel.getLoc(), kernel.getContext()) {}
 
   void run();
-  /// The first version of PTX that has all instructions that were written.
+  /// The first version of PTX that has all emitted instructions.
   unsigned getPtxVersion() const { return ptxVersion; }
 
 private:
@@ -34,18 +35,18 @@ private:
   mlir::Value sharedMemory(int64_t offset);
   mlir::Value text(llvm::StringRef text);
   mlir::Value integer(int64_t value, unsigned bits = 32);
-  mlir::Value behind(mlir::Value pointer, mlir::Value bytes);
+  mlir::Value advance(mlir::Value pointer, mlir::Value bytes);
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
-  void procedure(llvm::StringRef name, mlir::ValueRange operands);
-  llvm::SmallVector<mlir::Value> assembly(llvm::StringRef text, mlir::TypeRange results, mlir::ValueRange operands,
-                                          bool isPure);
+  void callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+  llvm::SmallVector<mlir::Value> assembly(llvm::StringRef text, mlir::TypeRange results,
+                                          mlir::ValueRange operands, bool isPure);
 
   target::KernelOp kernel;
   mlir::LLVM::LLVMFuncOp function;
   mlir::ModuleOp functions;
   mlir::ImplicitLocOpBuilder b;
-  llvm::SmallVector<int64_t> places; // of the shared memory of each `allocate`, in order
-  size_t nextPlace = 0;
+  llvm::SmallVector<int64_t> sharedOffsets; // of each shared `allocate`, in order
+  size_t nextShared = 0;
   unsigned ptxVersion = 0;
 };
 

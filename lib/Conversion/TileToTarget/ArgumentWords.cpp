@@ -31,10 +31,8 @@ int64_t tessera::countWords(tile::KernelOp kernel) {
 
 SmallVector<TensorMap> tessera::tensorMapsOf(tile::KernelOp kernel) {
   SmallVector<TensorMap> maps;
-  kernel.walk([&](tile::FetchOp fetch) {
-    if (!fetch.isBox())
-      return;
-    TensorMap map{cast<BlockArgument>(fetch.getView()).getArgNumber(), *fetch.getBox()};
+  kernel.walk([&](tile::TmaLoadOp load) {
+    TensorMap map{cast<BlockArgument>(load.getView()).getArgNumber(), *load.getBox()};
     if (!llvm::is_contained(maps, map))
       maps.push_back(map);
   });
@@ -42,7 +40,8 @@ SmallVector<TensorMap> tessera::tensorMapsOf(tile::KernelOp kernel) {
 }
 
 int64_t tessera::launchAxes(tile::KernelOp kernel) {
-  return std::min<int64_t>(getHint(kernel.getHintsAttr(), "axes").value_or(1), kernel.getGridRank());
+  return std::min<int64_t>(getHint(kernel.getHintsAttr(), "launch_rank").value_or(1),
+                           kernel.getGridRank());
 }
 
 llvm::SetVector<gir::FailureAttr> tessera::failuresOf(tile::KernelOp kernel) {

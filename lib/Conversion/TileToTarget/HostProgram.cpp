@@ -1,16 +1,16 @@
 //===- HostProgram.cpp - Host functions to host programs ------------------===//
 //
-// A function's facts become guards, its memory and launches are taken over, and the way in which a
-// launch presents a tensor becomes words of the kernel's argument block: addresses in bytes, sizes
-// and strides as expressions.
+// The facts of a function become guards, its memory and its launches become operations of the
+// program. The view of a tensor in a launch becomes words of the kernel's argument block: its
+// address in bytes, its sizes and strides as expressions.
 //
-// Names of sizes: a dimension's symbol, `x.0` for dimension 0 of argument x where it has none,
-// `x.stride.0` for its stride, and an integer argument's own name.
+// The names of sizes are: the symbol of a dimension, `x.0` for dimension 0 of argument x without a
+// symbol, `x.stride.0` for its stride, and the name of an integer argument.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
+#include "tessera/Dialect/Common/LaunchHints.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -31,8 +31,9 @@ private:
   void addCountGuard(Value tensor, bool dense, const Twine &name);
   void guard(SymExpr lhs, StringRef predicate, SymExpr rhs, const Twine &message);
   LogicalResult convertLaunch(tile::LaunchOp op);
+  SmallVector<Attribute> convertTensorMaps(tile::KernelOp kernel);
   SymExpr strideOf(Value tensor, unsigned dim);
-  SymExpr present(SymExpr expr, Value tensor);
+  SymExpr withStrides(SymExpr expr, Value tensor);
   StringAttr text(SymExpr expr) { return builder.getStringAttr(expr.str()); }
 
   ModuleOp module;
@@ -76,7 +77,7 @@ void HostConverter::convertArguments() {
     auto op = target::ArgumentOp::create(builder, argument.getLoc(), type,
                                          builder.getStringAttr(name), scalar);
     mapping.map(argument, op.getResult());
-    // The first dimension that is a name gives it its value; all others must agree.
+    // The first dimension with a symbol defines its value; the others must agree.
     for (auto [d, size] : llvm::enumerate(type.getShape())) {
       if (size.isSymbol() && bound.insert(size.symbolName()).second)
         continue;
@@ -100,7 +101,7 @@ void HostConverter::convertArguments() {
   }
 }
 
-/// Steps of any size are taken between elements, so what is counted is how far they reach.
+/// Strides are arbitrary, so the guard limits the extent of the tensor in memory.
 void HostConverter::addCountGuard(Value tensor, bool dense, const Twine &name) {
   auto type = cast<gir::TensorType>(tensor.getType());
   if (!options.maxElements || !type.getRank())
@@ -117,7 +118,7 @@ void HostConverter::addCountGuard(Value tensor, bool dense, const Twine &name) {
 
 void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorType type) {
   auto expectStride = [&](unsigned d, SymExpr expected) {
-    // The stride of a dimension with one element is never used.
+    // The stride of a dimension of size 1 is never used.
     SymExpr actual = SymExpr::symbol((name + ".stride." + Twine(d)).str());
     SymExpr counts = SymExpr::max(SymExpr::min(type.getDim(d), 2) - 1, 0);
     SymExpr difference = (actual - expected) * counts;
@@ -125,7 +126,7 @@ void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorT
       guard(difference, "eq", 0,
             "expected another stride in dimension " + Twine(d) + " of '" + name + "'");
   };
-  // Nor is any stride of a tensor without elements.
+  // The strides of an empty tensor are not used, either.
   if (llvm::any_of(type.getShape(), [](SymExpr size) { return size.isConstant(0); }))
     return;
   if (!function.getArgAttr(index, gir::kContiguousAttr)) {
@@ -135,7 +136,8 @@ void HostConverter::addLayoutGuards(unsigned index, StringRef name, gir::TensorT
     for (unsigned d = 0; options.forwardStrides && d < type.getRank(); ++d)
       if (!unit || unit.getInt() != d)
         guard(SymExpr::symbol((name + ".stride." + Twine(d)).str()), "ge", 0,
-              "expected no negative stride in dimension " + Twine(d) + " of '" + name + "', got {0}");
+              "expected no negative stride in dimension " + Twine(d) + " of '" + name +
+                  "', got {0}");
     return;
   }
   SymExpr stride = 1;
@@ -183,14 +185,32 @@ SymExpr HostConverter::strideOf(Value tensor, unsigned dim) {
   return stride;
 }
 
-/// `$0`, `$1`, … are the tensor's own strides.
-SymExpr HostConverter::present(SymExpr expr, Value tensor) {
+/// Replaces `$0`, `$1`, … by the strides of the tensor.
+SymExpr HostConverter::withStrides(SymExpr expr, Value tensor) {
   return expr.substitute([&](const std::string &name) -> std::optional<SymExpr> {
     unsigned dim;
     if (name.empty() || name[0] != '$' || StringRef(name).drop_front().getAsInteger(10, dim))
       return std::nullopt;
     return strideOf(tensor, dim);
   });
+}
+
+SmallVector<Attribute> HostConverter::convertTensorMaps(tile::KernelOp kernel) {
+  SmallVector<Attribute> maps;
+  for (const TensorMap &map : tensorMapsOf(kernel)) {
+    int64_t address = -1, number = 0;
+    forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
+      if (role == WordRole::Address && argument == map.argument)
+        address = number;
+      ++number;
+    });
+    auto view = cast<tile::ViewType>(kernel.getArgument(map.argument).getType());
+    int64_t bytes = llvm::divideCeil(view.getElementType().getIntOrFloatBitWidth(), 8);
+    maps.push_back(target::TensorMapAttr::get(kernel.getContext(), address, bytes, map.box.span,
+                                              map.box.isWhole ? map.box.count : 1, map.box.dims,
+                                              map.box.sizes));
+  }
+  return maps;
 }
 
 LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
@@ -206,15 +226,15 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   auto word = [&](StringRef kind, int64_t operand, SymExpr expr) {
     words.push_back(target::WordAttr::get(op.getContext(), kind, operand, text(expr)));
   };
-  // A GPU takes many programs in one dimension only: where sizes are not known to be small, what is launched is a row of
-  // them, and a kernel whose grid has more dimensions than the launch is told their sizes. So is one whose programs walk
-  // the grid.
+  // Only the first dimension of a CUDA grid may be large. Where the others are not known to be
+  // small, the launch folds them, and the kernel gets the sizes of its grid as words. So does a
+  // persistent kernel.
   std::optional<int64_t> persistent =
-      options.isGpu ? getHint(kernel.getHintsAttr(), "persistent") : std::nullopt;
+      options.isGpu ? getHint(kernel.getHintsAttr(), "persistent_ctas") : std::nullopt;
   size_t axes = options.hasAxes && !persistent ? launchAxes(kernel) : 1;
-  bool asRow = options.isGpu && (persistent || op.getGrid().size() > axes);
+  bool isFolded = options.isGpu && (persistent || op.getGrid().size() > axes);
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
-    if (role == WordRole::Grid && options.isGpu && !asRow)
+    if (role == WordRole::Grid && options.isGpu && !isFolded)
       return;
     if (role == WordRole::Grid)
       return word("integer", 0, *SymExpr::parse(cast<StringAttr>(op.getGrid()[dim]).getValue()));
@@ -229,24 +249,12 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
     if (role == WordRole::Address) {
       Type element = cast<gir::TensorType>(tensor.getType()).getElementType();
       int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-      return word("address", argument, present(view.getOffset(), tensor) * bytes);
+      return word("address", argument, withStrides(view.getOffset(), tensor) * bytes);
     }
     SymExpr expr = role == WordRole::Size ? view.getSizes()[dim] : view.getStrides()[dim];
-    word("integer", 0, present(expr, tensor));
+    word("integer", 0, withStrides(expr, tensor));
   });
-  SmallVector<Attribute> maps;
-  for (const TensorMap &map : tensorMapsOf(kernel)) {
-    int64_t address = -1, number = 0;
-    forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
-      if (role == WordRole::Address && argument == map.argument)
-        address = number;
-      ++number;
-    });
-    auto view = cast<tile::ViewType>(kernel.getArgument(map.argument).getType());
-    int64_t bytes = llvm::divideCeil(view.getElementType().getIntOrFloatBitWidth(), 8);
-    maps.push_back(target::TensorMapAttr::get(op.getContext(), address, bytes, map.box.span, map.box.isWhole ? map.box.count : 1,
-                                              map.box.dims, map.box.sizes));
-  }
+  SmallVector<Attribute> maps = convertTensorMaps(kernel);
   SmallVector<Value> operands;
   for (Value operand : op.getTensors())
     operands.push_back(mapping.lookup(operand));
@@ -255,25 +263,26 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   SmallVector<SymExpr> launched;
   for (auto size : op.getGrid().getAsRange<StringAttr>()) {
     SymExpr each = *SymExpr::parse(size.getValue());
-    if (asRow && launched.size() == axes)
+    if (isFolded && launched.size() == axes)
       launched.back() = launched.back() * each;
     else
       launched.push_back(each);
   }
   if (persistent)
     launched[0] = SymExpr::min(launched[0], *persistent);
-  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster"); cluster && options.hasClusters)
+  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster_size");
+      cluster && options.hasClusters)
     launched[0] = launched[0] * *cluster;
   SmallVector<Attribute> grid;
   for (SymExpr size : launched)
     grid.push_back(text(size));
   llvm::SetVector<gir::FailureAttr> failures = failuresOf(kernel);
   SmallVector<Attribute> checks(failures.begin(), failures.end());
-  target::LaunchOp::create(builder, op.getLoc(), op.getKernelAttr(), builder.getArrayAttr(grid), operands,
-                           builder.getArrayAttr(words), maps.empty() ? ArrayAttr() : builder.getArrayAttr(maps),
-                           op->getAttrOfType<IntegerAttr>("grain"),
-                           op->getAttrOfType<StringAttr>("work"),
-                           checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
+  target::LaunchOp::create(
+      builder, op.getLoc(), op.getKernelAttr(), builder.getArrayAttr(grid), operands,
+      builder.getArrayAttr(words), maps.empty() ? ArrayAttr() : builder.getArrayAttr(maps),
+      op->getAttrOfType<IntegerAttr>("grain"), op->getAttrOfType<StringAttr>("work"),
+      checks.empty() ? ArrayAttr() : builder.getArrayAttr(checks));
   return success();
 }
 
@@ -293,18 +302,19 @@ LogicalResult HostConverter::run() {
         return failure();
     } else if (auto print = dyn_cast<gir::PrintOp>(op)) {
       if (!print.getValue().getDefiningOp<tile::EmptyOp>())
-        return op.emitOpError("expected memory that a launch has written");
+        return op.emitOpError("expected a tensor that a launch has written");
       target::PrintOp::create(builder, op.getLoc(), print.getLabelAttr(),
                               mapping.lookup(print.getValue()));
     } else if (isa<func::ReturnOp>(op)) {
       llvm::DenseSet<Value> returned;
       for (Value value : op.getOperands()) {
         if (!value.getDefiningOp<tile::EmptyOp>() || !returned.insert(value).second)
-          return op.emitOpError("expected results that are memory of their own");
+          return op.emitOpError("expected each result to be a tensor of its own");
         target::ResultOp::create(builder, op.getLoc(), mapping.lookup(value));
       }
     } else {
-      return op.emitOpError("is not part of a host function; expected tile.empty, tile.launch or gir.print");
+      return op.emitOpError(
+          "is not part of a host function; expected tile.empty, tile.launch or gir.print");
     }
   }
   return success();

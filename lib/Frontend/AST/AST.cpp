@@ -1,4 +1,4 @@
-//===- AST.cpp - The arena, spellings, and the report of what is not supported ----------------===//
+//===- AST.cpp - The arena, spellings, and the report of unsupported nodes -===//
 #include "tessera/Frontend/AST/AST.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::string_view ast::spelling(UnaryOp op) {
 }
 
 std::string_view ast::spelling(BinaryOp op) {
-  static constexpr std::string_view names[] = {"+",  "-",  "*",  "@",  "/", "//", "%",
-                                               "**", "<<", ">>", "&", "|",  "^"};
+  static constexpr std::string_view names[] = {"+",  "-",  "*",  "@", "/", "//", "%",
+                                               "**", "<<", ">>", "&", "|", "^"};
   return names[unsigned(op)];
 }
 
@@ -41,7 +41,7 @@ std::string_view ast::spelling(CompareOp op) {
 
 namespace {
 
-/// Walks a function and reports the unsupported nodes. Trees are of bounded height.
+/// Visits a function and reports the unsupported nodes. The height of trees is bounded.
 class UnsupportedReporter {
 public:
   explicit UnsupportedReporter(Diagnostics &diagnostics) : diagnostics(diagnostics) {}

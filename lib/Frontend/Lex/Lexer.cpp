@@ -1,8 +1,8 @@
-//===- Lexer.cpp - Source text to tokens ------------------------------------------------------===//
+//===- Lexer.cpp - The lexer ----------------------------------------------===//
 //
-// One pass over the bytes. Errors are reported where they are met and reading goes on. A bracket
-// that is never closed would swallow the rest of the file; so a line that begins, inside brackets,
-// with a keyword that can only begin a statement ends the brackets with an error.
+// One pass over the bytes. Errors are reported at their location and lexing continues. An unclosed
+// bracket would extend to the end of the file; therefore a line inside brackets that starts with a
+// keyword that can only start a statement closes the brackets with an error.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Frontend/Lex/Lexer.h"
@@ -64,7 +64,7 @@ static Tok keywordKind(std::string_view text) {
   return Tok::Identifier;
 }
 
-/// Characters beyond ASCII that are not letters of any script: spaces, punctuation, symbols.
+/// Non-ASCII characters that are not letters of any script: spaces, punctuation, symbols.
 static bool isForeignPunctuation(uint32_t c) {
   return (c >= 0x80 && c <= 0xA9) || (c >= 0xAB && c <= 0xB4) || (c >= 0xB6 && c <= 0xB9) ||
          (c >= 0xBB && c <= 0xBF) || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c <= 0x206F) ||
@@ -75,7 +75,7 @@ static bool isForeignPunctuation(uint32_t c) {
          c >= 0xF0000;
 }
 
-/// What a person probably meant who typed a look-alike character.
+/// The likely ASCII replacement of a look-alike character.
 static std::string_view lookAlike(uint32_t c) {
   switch (c) {
   case 0x2212:
@@ -135,7 +135,7 @@ Lexer::Lexer(Diagnostics &diagnostics, uint32_t file, bool snippet)
     std::snprintf(message, sizeof message, "source is not valid UTF-8 (byte 0x%02x)",
                   unsigned(uint8_t(source[invalid])));
     diagnostics.error({file, uint32_t(invalid), uint32_t(invalid + 1)}, message);
-    // The bytes before it can still be read.
+    // The bytes before it are still valid.
     source = source.substr(0, invalid);
   }
 }
@@ -246,9 +246,8 @@ bool Lexer::lexLineStart(Token &result) {
     ++pendingDedents;
   }
   if (columns != indents.back().columns) {
-    diagnostics.error(rangeFrom(lineBegin),
-                      "unindent does not match any outer indentation level");
-    // Taken as a line of the nearest outer block.
+    diagnostics.error(rangeFrom(lineBegin), "unindent does not match any outer indentation level");
+    // Treated as a line of the nearest outer block.
     if (columns > indents.back().columns)
       indents.back() = {columns, characters};
     else if (indents.size() == 1)
@@ -295,7 +294,7 @@ bool Lexer::skipBlanks(Token &result) {
   }
 }
 
-/// True if the line at `offset` begins with a keyword that cannot occur inside an expression.
+/// Whether the line at `offset` starts with a keyword that cannot occur inside an expression.
 bool Lexer::startsStatementAt(size_t offset) const {
   while (offset < source.size() && (source[offset] == ' ' || source[offset] == '\t'))
     ++offset;
@@ -329,7 +328,7 @@ Token Lexer::lexNewline() {
   skipLineBreak();
   atLineStart = true;
   anyTokenOnLine = false;
-  // The range is empty, so that a caret stands behind the line's last character.
+  // The range is empty, so that the caret is after the line's last character.
   return {Tok::Newline, {file, begin, begin}};
 }
 
@@ -347,8 +346,8 @@ Token Lexer::lexEnd() {
   return token(Tok::EndOfFile, position);
 }
 
-/// Ends all brackets with one message, at the innermost, which is the likeliest culprit. The error
-/// token keeps the parser from adding another one.
+/// Closes all brackets with one message, at the innermost, which is the most likely error. The
+/// error token keeps the parser from reporting another one.
 Token Lexer::unclosedBracket() {
   Bracket last = brackets.back();
   diagnostics.error({file, last.offset, last.offset + 1},
@@ -393,8 +392,8 @@ Token Lexer::lexUnknownCharacter() {
   if (c < 0x20 || c == 0x7F)
     std::snprintf(buffer, sizeof buffer, "invalid control character (U+%04X)", unsigned(c));
   else
-    std::snprintf(buffer, sizeof buffer, "invalid character '%.*s' (U+%04X)",
-                  int(spelled.size()), spelled.data(), unsigned(c));
+    std::snprintf(buffer, sizeof buffer, "invalid character '%.*s' (U+%04X)", int(spelled.size()),
+                  spelled.data(), unsigned(c));
   Token result = token(Tok::Error, begin);
   anyTokenOnLine = true;
   diagnostics.error(result.range, buffer).didYouMean(lookAlike(c));
@@ -416,7 +415,7 @@ bool Lexer::closeBracket(char close, uint32_t offset) {
                std::string("closing '") + close + "' does not match opening '" + last.open + "'")
         .fix(here, std::string(1, wanted))
         .note({file, last.offset, last.offset + 1}, std::string("'") + last.open + "' is here");
-    // Close as far as the matching bracket; without one, the last is what was meant.
+    // Close up to the matching bracket; if there is none, assume that the innermost was meant.
     size_t search = std::min<size_t>(brackets.size(), 64), closed = 1;
     for (size_t i = 1; i <= search; ++i) {
       if (brackets[brackets.size() - i].open == open) {

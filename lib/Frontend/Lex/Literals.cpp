@@ -1,6 +1,6 @@
 //===- Literals.cpp - Numbers and strings -----------------------------------------------------===//
 //
-// The literal forms of Python: how far a literal reaches, and the value its text stands for.
+// The literal forms of Python: the extent of a literal, and its value.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Frontend/Lex/Lexer.h"
@@ -48,7 +48,7 @@ Token Lexer::lexNumber() {
   int base = literalBase(source.substr(position, 2));
   Tok kind = Tok::Integer;
   bool ok = true;
-  // Digits with single underscores between them; `separated` allows one in front.
+  // Digits with single underscores between them; `separated` allows a leading one.
   auto digits = [&](int digitBase, bool separated) {
     bool any = false;
     for (;; ++position) {
@@ -87,7 +87,7 @@ Token Lexer::lexNumber() {
     }
   }
 
-  // A keyword may follow at once (`1if x else 2`); any other letter or digit is a slip.
+  // A keyword may follow directly (`1if x else 2`); any other letter or digit is an error.
   size_t tail = position;
   while (tail < source.size() && (isLetter(source[tail]) || isDigit(source[tail])))
     ++tail;
@@ -147,14 +147,14 @@ Token Lexer::lexString(uint32_t begin, std::string_view prefix) {
     return token(kind, begin);
   Token result = token(Tok::Error, begin);
   anyTokenOnLine = true;
-  // What it swallowed may have closed them.
+  // The skipped text may have closed them.
   brackets.clear();
   diagnostics.error({file, begin, open + (triple ? 3 : 1)},
                     triple ? "unterminated triple-quoted string" : "unterminated string");
   return result;
 }
 
-/// Moves past the rest of a format string. Its replacement fields may hold strings with the same
+/// Skips the rest of a format string. Its replacement fields may contain strings with the same
 /// quotes (Python 3.12), and nested fields in their format specification.
 bool Lexer::skipFormatString(char quote, bool triple) {
   struct Level {
@@ -190,7 +190,7 @@ bool Lexer::skipFormatString(char quote, bool triple) {
       if (c == '{' && peek() == '{' && !level.inSpec)
         ++position;
       else if (c == '{' && levels.size() < 64)
-        // A field; in a specification it is a level of its own that ends with its brace.
+        // A field; inside a specification it is a nested level that ends with its brace.
         level.inSpec ? levels.push_back({level.quote, level.triple, true, false, false, 0})
                      : (void)(level.inField = true, level.parens = 0);
       else if (c == '}' && level.inSpec)
@@ -284,7 +284,7 @@ std::string tessera::stringLiteralValue(std::string_view text) {
       continue;
     }
     char c = text[++i];
-    // Up to `count` digits of a numeric escape, beginning at `from`.
+    // Up to `count` digits of a numeric escape, starting at `from`.
     auto number = [&](size_t from, size_t count, int base) {
       uint32_t value = 0;
       size_t at = from;

@@ -22,8 +22,8 @@ void Parser::parseDecorated(std::vector<Stmt *> &out) {
     return out.push_back(parseAsync(decorators));
   if (at(Tok::kw_class))
     return out.push_back(parseClass());
-  diagnostics.error(current.range, "expected 'def' or 'class' after a decorator, found " +
-                                       describeCurrent());
+  diagnostics.error(current.range,
+                    "expected 'def' or 'class' after a decorator, found " + describeCurrent());
 }
 
 Stmt *Parser::parseFunction(const std::vector<Expr *> &decorators, bool isAsync) {
@@ -34,7 +34,7 @@ Stmt *Parser::parseFunction(const std::vector<Expr *> &decorators, bool isAsync)
   node->nameRange = current.range;
   node->name = lexer.text(current.range);
   expect(Tok::Identifier, " after 'def'");
-  // Type parameters of Python 3.12 have no meaning here.
+  // Type parameters of Python 3.12 are ignored.
   if (accept(Tok::LSquare)) {
     std::vector<Param> typeParams;
     parseParams(typeParams, Tok::RSquare);
@@ -50,7 +50,8 @@ Stmt *Parser::parseFunction(const std::vector<Expr *> &decorators, bool isAsync)
     node->returns = parseExpressionList();
   if (at(Tok::Equal) && following.is(Tok::Greater)) {
     SourceRange arrow = current.range.to(following.range);
-    if (Diagnostic *report = fail(arrow, "what a function returns is written behind '->'"))
+    if (Diagnostic *report =
+            fail(arrow, "the return annotation of a function is written after '->'"))
       report->fix(arrow, "->");
   }
   unsigned outer = std::exchange(loops, 0);
@@ -95,7 +96,7 @@ void Parser::parseParams(std::vector<Param> &params, Tok close) {
                                 "' without a default follows one with a default");
       return;
     }
-    // Few enough parameters that a search is cheaper than a table; generated lists are bounded.
+    // A linear search is cheaper than a table for so few parameters; generated lists are bounded.
     size_t checked = std::min<size_t>(params.size(), 256);
     for (size_t i = 0; i < checked; ++i) {
       if (params[i].name == param.name) {
@@ -200,7 +201,7 @@ Stmt *Parser::parseIf() {
 }
 
 //===------------------------------------------------------------------------------------------===//
-// Statements that the language does not have
+// Unsupported statements
 //===------------------------------------------------------------------------------------------===//
 
 static void append(std::vector<Stmt *> &out, Block block) {
@@ -216,8 +217,8 @@ Stmt *Parser::parseWhile() {
   --loops;
   if (accept(Tok::kw_else))
     append(body, parseBlock("'else'"));
-  return unsupportedStmt(begin, "a 'while' loop",
-                         "write 'for i in range(...)' over static bounds", body);
+  return unsupportedStmt(begin, "a 'while' loop", "write 'for i in range(...)' over static bounds",
+                         body);
 }
 
 Stmt *Parser::parseTry() {
@@ -240,7 +241,7 @@ Stmt *Parser::parseTry() {
 
 Stmt *Parser::parseWith() {
   SourceRange begin = advance().range;
-  // Items may be in parentheses, with `as` inside: then the head is skipped as a whole.
+  // Items may be in parentheses, with `as` inside; then the whole head is skipped.
   if (at(Tok::LParen)) {
     unsigned open = 0;
     while (!current.isAny(Tok::Newline, Tok::EndOfFile) && (open || !at(Tok::Colon))) {
@@ -273,8 +274,8 @@ Stmt *Parser::parseAsync(const std::vector<Expr *> &decorators) {
   return stmt<ErrorStmt>(begin);
 }
 
-/// `match` begins a statement if a word or a literal follows it; `match(…)` and `match[…]` are seen
-/// to be one by the colon at their end.
+/// `match` starts a statement if a word or a literal follows; `match(…)` and `match[…]` are
+/// recognized by the colon at their end.
 bool Parser::atMatchStatement() const {
   return atKeyword("match") &&
          following.isAny(Tok::Identifier, Tok::Integer, Tok::Float, Tok::String, Tok::LBrace,

@@ -59,7 +59,7 @@ Expr *Parser::parseStarredOrExpression() {
   return unsupportedExpr(begin.to(previous), "'*' (unpacking)", "write each element by itself");
 }
 
-/// Any expression, also an assignment expression.
+/// Any expression, including an assignment expression.
 Expr *Parser::parseExpression() {
   if (at(Tok::kw_lambda))
     return parseLambda();
@@ -77,7 +77,7 @@ Expr *Parser::parseExpression() {
   return parseTernary();
 }
 
-/// `a if c else b`; a chain of them nests to the right and is read by a loop.
+/// `a if c else b`; a chain of them is right-associative and parsed by a loop.
 Expr *Parser::parseTernary() {
   struct Pending {
     Expr *whenTrue;

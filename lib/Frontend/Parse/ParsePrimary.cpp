@@ -1,4 +1,4 @@
-//===- ParsePrimary.cpp - Atoms, calls, subscripts, and the displays --------------------------===//
+//===- ParsePrimary.cpp - Atoms, calls, subscripts and displays -----------===//
 #include "ParserImpl.h"
 
 using namespace tessera;
@@ -186,7 +186,7 @@ Expr *Parser::parseList() {
   return node;
 }
 
-/// Dicts and sets, which the language does not have.
+/// Dicts and sets, which the language does not support.
 Expr *Parser::parseBraces() {
   SourceRange open = advance().range;
   bool dict = at(Tok::RBrace);
@@ -251,12 +251,12 @@ Expr *Parser::parseCall(Expr *callee) {
     SourceRange begin = current.range;
     if (accept(Tok::StarStar)) {
       parseExpression();
-      args.push_back(unsupportedExpr(begin.to(previous), "a '**' argument",
-                                     "write each keyword by itself"));
+      args.push_back(
+          unsupportedExpr(begin.to(previous), "a '**' argument", "write each keyword by itself"));
     } else if (accept(Tok::Star)) {
       parseExpression();
-      args.push_back(unsupportedExpr(begin.to(previous), "a '*' argument",
-                                     "write each argument by itself"));
+      args.push_back(
+          unsupportedExpr(begin.to(previous), "a '*' argument", "write each argument by itself"));
     } else if (at(Tok::Identifier) && following.is(Tok::Equal)) {
       KeywordArg keyword{lexer.text(begin), begin, nullptr};
       advance();

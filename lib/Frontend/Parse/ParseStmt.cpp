@@ -45,7 +45,7 @@ Diagnostic *Parser::fail(SourceRange range, std::string message) {
   if (!failed && !at(Tok::Error))
     report = &diagnostics.error(range, std::move(message));
   failed = true;
-  // Skipping may meet errors of the lexer: diagnostics do not move when others follow.
+  // Skipping may report lexer errors; a Diagnostic's address is stable when others are added.
   while (!current.isAny(Tok::Newline, Tok::EndOfFile))
     advance();
   return report;
@@ -60,12 +60,12 @@ bool Parser::expectClose(Tok kind, std::string_view where) {
   if (accept(kind))
     return true;
   bool comma = atOperand() && !failed;
-  SourceRange behind = previous.atEnd();
+  SourceRange after = previous.atEnd();
   std::string what = std::string(comma ? "',' or " : "") + std::string(tokenName(kind));
   if (Diagnostic *report = fail(current.range, "expected " + what + std::string(where) +
                                                    ", found " + describeCurrent());
       report && comma)
-    report->fix(behind, ",");
+    report->fix(after, ",");
   return false;
 }
 
@@ -194,7 +194,7 @@ void Parser::parseSimpleLine(std::vector<Stmt *> &out) {
       break;
     Stmt *node = parseSimple();
     out.push_back(node);
-    // `match (x):` reads as a call until its colon.
+    // `match (x):` parses as a call up to its colon.
     if (at(Tok::Colon) && following.is(Tok::Newline) && !failed &&
         lexer.text(node->range).starts_with("match")) {
       out.back() = parseMatch(node->range);
@@ -205,7 +205,7 @@ void Parser::parseSimpleLine(std::vector<Stmt *> &out) {
     failExpected(atOperand() ? "an operator or the end of the line" : "the end of the line");
   bool lineFailed = failed;
   accept(Tok::Newline);
-  // The block below a line that could not be read is read for further errors.
+  // The block below a line with a syntax error is parsed for further errors.
   if (lineFailed && accept(Tok::Indent)) {
     failed = false;
     std::vector<Stmt *> ignored;

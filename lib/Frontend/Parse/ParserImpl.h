@@ -1,11 +1,11 @@
 //===- ParserImpl.h - The recursive-descent parser ----------------------------------*- C++ -*-===//
 //
-// Error recovery is by logical lines. The first error in a line is reported, the rest of the line
-// is skipped at once, and the current token then is the Newline; so every loop of the parser ends
-// by itself, and whatever else goes wrong before the next statement stays silent (`failed`).
+// Error recovery is by logical lines. The first error in a line is reported and the rest of the
+// line is skipped, so that the current token is the Newline. Every loop of the parser therefore
+// terminates, and further errors before the next statement are suppressed (`failed`).
 //
 // Nesting is bounded twice: the recursion of the parser (`maxDepth`), and the height of trees that
-// are built by iteration, such as long sums (`maxHeight`), since later walks recurse over them.
+// are built by iteration, such as long sums (`maxHeight`), since later visitors recurse over them.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_PARSE_PARSERIMPL_H
@@ -38,14 +38,14 @@ private:
   Token advance();
   bool accept(Tok kind);
   bool expect(Tok kind, std::string_view where);
-  /// Reports an error and skips the line. What it gives can be added to; null where the message
-  /// would not be the line's first.
+  /// Reports an error and skips the line. Returns the diagnostic; null if it is not the first one
+  /// of the line.
   Diagnostic *fail(SourceRange range, std::string message);
   void failExpected(std::string_view what);
-  /// Expects the closing bracket of a list; where an element follows, a comma is missing.
+  /// Expects the closing bracket of a list; if an element follows, a comma is missing.
   bool expectClose(Tok kind, std::string_view where);
   bool atOperand() const;
-  /// Whether `current` repeats the token before it without a blank, as in `&&`.
+  /// Whether `current` repeats the preceding token without a blank, as in `&&`.
   bool repeats(SourceRange before) const {
     return current.range.begin == before.end && lexer.text(current.range) == lexer.text(before);
   }
@@ -75,8 +75,7 @@ private:
   ast::Stmt *parseMatch(SourceRange keyword);
   bool atMatchStatement() const;
   bool checkTarget(const ast::Expr *target, bool declaration = false);
-  template <typename T>
-  T *stmt(SourceRange range) {
+  template <typename T> T *stmt(SourceRange range) {
     T *node = arena.make<T>();
     node->kind = T::tag;
     node->range = range;
@@ -113,22 +112,21 @@ private:
   ast::Expr *parseComprehension(SourceRange open, std::string_view what);
   ast::Expr *errorExpr();
   ast::Expr *unsupportedExpr(SourceRange range, std::string_view what, std::string_view instead);
-  template <typename T>
-  T *expr(SourceRange range) {
+  template <typename T> T *expr(SourceRange range) {
     T *node = arena.make<T>();
     node->kind = T::tag;
     node->height = 1;
     node->range = range;
     return node;
   }
-  /// Sets the height of `node` from a child's.
+  /// Updates the height of `node` from a child's.
   void over(ast::Expr *node, const ast::Expr *child);
   void over(ast::Expr *node, ast::ExprList children) {
     for (const ast::Expr *child : children)
       over(node, child);
   }
 
-  /// Counts recursion; converts to false where there is too much of it, after reporting that.
+  /// Counts recursion; converts to false after reporting that the limit is exceeded.
   class DepthScope {
   public:
     explicit DepthScope(Parser &parser);

@@ -1,10 +1,10 @@
-//===- Annotations.cpp - What annotations promise, and checks of it ---------------------------===//
+//===- Annotations.cpp - Annotations and their checks ---------------------===//
 //
 // `Tensor["B", 128, fp16]`, `Tensor["*batch", "K"]`, `int`, `float`, `bool`, tuples of these, and
-// `X | None`; `Annotated[Tensor, "B", 128, fp16]` is the spelling that type checkers read, too.
-// `Region[read | write, "B", 128, fp16]` also says what the function does with the argument.
-// Annotations check and bind the names of sizes; they never convert. What is not understood
-// (another library's type) promises nothing.
+// `X | None`; `Annotated[Tensor, "B", 128, fp16]` is the form that type checkers accept, too.
+// `Region[read | write, "B", 128, fp16]` also gives the privileges of the function on the argument.
+// Annotations check and bind the names of sizes; they never convert. An unknown annotation (another
+// library's type) has no effect.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -34,7 +34,7 @@ static bool readDim(Interpreter &in, const Expr *expr, bool last,
     tensor.dims.push_back(dim);
     return true;
   }
-  // A name that means nothing else is a size's, without its quotes.
+  // An otherwise unknown name is the name of a size, without its quotes.
   const auto *bare = expr->as<NameExpr>();
   Diagnostics::Checkpoint checkpoint = in.diagnostics.checkpoint();
   Value value = in.eval(expr);
@@ -114,7 +114,7 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
                                  : annotation;
   if (!head->is<NameExpr>() && !head->is<AttributeExpr>())
     return AnnotationKind::Other;
-  // A name that is not known here may be meant for other readers of the annotation.
+  // An unknown name may be meant for other readers of the annotation.
   Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
   Value value = eval(head);
   if (value.isError()) {
@@ -133,20 +133,20 @@ Interpreter::AnnotationKind Interpreter::readAnnotation(const Expr *annotation,
     return subscript ? readRegion(*subscript, tensor) : AnnotationKind::Tensor;
   }
   if (call && value.is(Value::TensorType)) {
-    SourceRange behind{call->range.file, head->range.end, call->range.end};
-    std::string text(diagnostics.sources.text(behind));
-    ErrorBuilder report = error(annotation->range, "the sizes of a tensor stand in brackets");
+    SourceRange after{call->range.file, head->range.end, call->range.end};
+    std::string text(diagnostics.sources.text(after));
+    ErrorBuilder report = error(annotation->range, "the sizes of a tensor are written in brackets");
     if (text.size() > 2 && text.front() == '(' && text.back() == ')')
-      report.help("write Tensor[...]").fix(behind, "[" + text.substr(1, text.size() - 2) + "]");
+      report.help("write Tensor[...]").fix(after, "[" + text.substr(1, text.size() - 2) + "]");
     return AnnotationKind::Error;
   }
   if (call)
     return AnnotationKind::Other;
   if (value.is(Value::Builtin) && !value.elements) {
     std::string_view name = value.builtin->name;
-    return name == "int"     ? AnnotationKind::Int
-           : name == "float" ? AnnotationKind::Float
-           : name == "bool"  ? AnnotationKind::Bool
+    return name == "int"                  ? AnnotationKind::Int
+           : name == "float"              ? AnnotationKind::Float
+           : name == "bool"               ? AnnotationKind::Bool
            : name == "tuple" && subscript ? AnnotationKind::Tuple
                                           : AnnotationKind::Other;
   }
@@ -172,12 +172,12 @@ Interpreter::AnnotationKind Interpreter::readDims(ExprList entries, TensorAnnota
     }
     rest |= isRest;
   }
-  // `Tensor[fp16]` promises the type only.
+  // `Tensor[fp16]` restricts the type only.
   tensor.anyShape = tensor.dims.empty();
   return AnnotationKind::Tensor;
 }
 
-/// The dimensions that a `*name` stands for, and the index at which those after it begin.
+/// The dimensions that a `*name` stands for, and the index of the first one after it.
 static bool matchRank(Interpreter &in, const Interpreter::TensorAnnotation &tensor, unsigned rank,
                       SourceRange range, std::string_view what) {
   bool rest = llvm::any_of(tensor.dims, [](const auto &dim) { return dim.kind == dim.Rest; });
@@ -304,7 +304,7 @@ bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, So
       frame->dimRanges[dim.name] = dim.range;
       if (local == frame->locals.end() || !local->second.is(Value::Int))
         continue;
-      // A parameter of that name, given before.
+      // An earlier parameter of that name.
       it->second = expected = local->second;
     }
     if (expected.is(Value::Tuple) != isRest ||

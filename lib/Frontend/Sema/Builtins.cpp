@@ -19,7 +19,7 @@ static std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// The value of a default as a signature writes it.
+/// The value of a default in a signature.
 static Value defaultValue(std::string_view text) {
   if (text == "None")
     return Value::none();
@@ -137,9 +137,9 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "scatter",  "conv1d",     "conv2d",     "conv3d",         "max_pool", "avg_pool", "fft",
-      "ifft",     "rfft",       "all_reduce", "all_gather",     "reduce_scatter", "nonzero",
-      "unique",   "grad",       "value_and_grad", "kernel"};
+      "scatter", "conv1d", "conv2d", "conv3d",         "max_pool",   "avg_pool",
+      "fft",     "ifft",   "rfft",   "all_reduce",     "all_gather", "reduce_scatter",
+      "nonzero", "unique", "grad",   "value_and_grad", "kernel"};
   return llvm::is_contained(names, name);
 }
 
@@ -153,7 +153,9 @@ std::vector<OperationDoc> tessera::documentOperations() {
   for (const auto &entry : registry().functions) {
     llvm::StringRef name = entry.first();
     if (!name.starts_with("list."))
-      add(name.consume_front("tessera.") ? "tsr" : name.consume_front("math.") ? "math" : "",
+      add(name.consume_front("tessera.") ? "tsr"
+          : name.consume_front("math.")  ? "math"
+                                         : "",
           *entry.second);
   }
   for (const auto &entry : registry().methods)
@@ -169,7 +171,7 @@ std::vector<OperationDoc> tessera::documentOperations() {
 // Calls
 //===------------------------------------------------------------------------------------------===//
 
-/// NumPy's and PyTorch's other words for the same parameter.
+/// Synonyms of parameters in NumPy and PyTorch.
 static std::string_view synonym(std::string_view keyword) {
   if (keyword == "axis" || keyword == "axes" || keyword == "dims")
     return "dim";
@@ -182,7 +184,7 @@ static std::string_view synonym(std::string_view keyword) {
   return keyword;
 }
 
-/// Parameters that operations of other libraries have, and what to do here.
+/// Parameters of other libraries' operations, and the suggested replacement.
 static std::optional<std::string> foreignParameter(std::string_view keyword) {
   if (keyword == "out")
     return "give out= to the call of the compiled function";
@@ -212,7 +214,7 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
     for (const Expr *element : tuple ? tuple->elements : list ? list->elements : ExprList())
       args.parts[index].push_back(element->range);
   };
-  // A method's tensor is written in front, and so it is not counted.
+  // The tensor of a method call is not counted.
   std::string signature(builtin.signature);
   if (size_t comma = signature.find(','); self)
     signature.erase(0, comma == signature.npos ? comma : comma + 1);
@@ -271,8 +273,8 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
       names.push_back(builtin.params[index].name);
     if (index == builtin.params.size()) {
       std::string_view near = closestName(keyword.name, names);
-      ErrorBuilder report = in.error(
-          keyword.nameRange, "'" + name + "' has no parameter '" + std::string(keyword.name) + "'");
+      ErrorBuilder report = in.error(keyword.nameRange, "'" + name + "' has no parameter '" +
+                                                            std::string(keyword.name) + "'");
       if (near.empty())
         report.help(foreignParameter(keyword.name).value_or("its signature is " + signature));
       report.didYouMean(near);
@@ -280,8 +282,8 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
       continue;
     }
     if (given[index]) {
-      in.error(keyword.nameRange, "parameter '" + std::string(builtin.params[index].name) +
-                                      "' is given twice")
+      in.error(keyword.nameRange,
+               "parameter '" + std::string(builtin.params[index].name) + "' is given twice")
           .note(args.ranges[index], "the first value is here");
       ok = false;
       continue;
@@ -297,7 +299,7 @@ Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *se
   for (size_t i = 0; i < builtin.params.size(); ++i) {
     const Builtin::Param &param = builtin.params[i];
     if (param.variadic) {
-      // One sequence stands for its elements.
+      // A single sequence stands for its elements.
       bool spread = collected.size() == 1 && collected[0].isSequence();
       args.values[i] = spread ? collected[0] : Value::ofTuple(collected);
     } else if (!given[i] && param.otherwise) {
@@ -344,7 +346,7 @@ std::optional<Value> Args::tensor(size_t i) {
     return emit().asTensor(value);
   if (value.isError())
     return std::nullopt;
-  // A tensor in front of a method has no parameter's name.
+  // The tensor of a method call has no parameter name.
   std::string what = method && i == 0 ? "'" + std::string(builtin.name) + "'" : quoted(*this, i);
   error(i, "expected a tensor for " + what + ", found " + describe(value));
   return std::nullopt;
@@ -448,8 +450,7 @@ std::optional<Shape> Args::shape(size_t i) {
   std::vector<Value> given = value.isSequence() ? *value.elements : std::vector<Value>{value};
   Shape shape;
   for (size_t k = 0; k < given.size(); ++k) {
-    std::optional<SymExpr> size =
-        in.toSize(given[k], part(i, k), "a size in " + quoted(*this, i));
+    std::optional<SymExpr> size = in.toSize(given[k], part(i, k), "a size in " + quoted(*this, i));
     if (!size)
       return std::nullopt;
     shape.push_back(*size);
@@ -459,9 +460,9 @@ std::optional<Shape> Args::shape(size_t i) {
 
 void Args::wrongShape(size_t i, llvm::ArrayRef<SymExpr> expected, const Value &found,
                       std::string_view what) {
-  ErrorBuilder report = error(i, "expected " + std::string(what) + " of shape " +
-                                     shapeText(expected) + " for " + quoted(*this, i) +
-                                     ", found " + describe(found));
+  ErrorBuilder report =
+      error(i, "expected " + std::string(what) + " of shape " + shapeText(expected) + " for " +
+                   quoted(*this, i) + ", found " + describe(found));
   report.note(ranges[0], "'" + std::string(builtin.params[0].name) + "' is " +
                              describe(emit().asTensor(values[0])));
   for (SymExpr size : expected)

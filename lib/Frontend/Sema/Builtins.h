@@ -1,10 +1,9 @@
 //===- Builtins.h - The functions of the language -----------------------------------*- C++ -*-===//
 //
 // Every function of `tsr`, `math` and Python that programs can call is one entry: its name, its
-// signature in Python's notation, its meaning, and a handler. Binding of positional, keyword and
-// default arguments, the synonyms (`axis`, `keepdims`), methods, "did you mean" and the reference
-// page follow from the entry. The elementwise operations of ScalarOps.def are entries by
-// themselves.
+// signature in Python's notation, its meaning, and a handler. Argument binding (positional, keyword
+// and default), synonyms (`axis`, `keepdims`), methods, "did you mean" and the reference page are
+// derived from the entry. The elementwise operations of ScalarOps.def are entries automatically.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_BUILTINS_H
@@ -22,9 +21,9 @@ struct Args {
   SourceRange range;
   std::vector<Value> values;
   std::vector<SourceRange> ranges;
-  /// The call as it is written; null for attributes.
+  /// The call expression; null for attributes.
   const ast::CallExpr *call = nullptr;
-  /// Of arguments that are written as several or as a tuple: where each part is.
+  /// For arguments that are given separately or as a tuple: the range of each part.
   std::vector<std::vector<SourceRange>> parts = {};
 
   Value &operator[](size_t i) { return values[i]; }
@@ -32,24 +31,24 @@ struct Args {
   ErrorBuilder error(size_t i, std::string message) {
     return in.error(ranges[i], std::move(message));
   }
-  /// Where part `k` of argument `i` is, or else all of it.
+  /// The range of part `k` of argument `i`, or else of the whole argument.
   SourceRange part(size_t i, size_t k) const {
     return i < parts.size() && k < parts[i].size() ? parts[i][k] : ranges[i];
   }
-  /// The name in front of the call's parentheses.
+  /// The name before the call's parentheses.
   SourceRange nameRange() const;
   bool isMethod() const { return method; }
   bool method = false;
 
-  // Arguments as what they must be; nothing after an error.
-  /// A number as a rank-0 tensor, a tensor as it is; weak ones made strong.
+  // Arguments converted to the required kind; nothing after an error.
+  /// A number as a rank-0 tensor, a tensor unchanged; weak tensors become strong.
   std::optional<Value> tensor(size_t i);
   std::optional<int64_t> integer(size_t i);
   std::optional<double> real(size_t i);
   std::optional<bool> boolean(size_t i);
   std::optional<DType> dtype(size_t i, DType otherwise);
-  /// A dimension of a tensor of this rank, counted from the front. Where it does not matter, 0 and
-  /// -1 are taken as dimensions of a tensor without any, as in PyTorch.
+  /// A dimension of a tensor of this rank, counted from the front. A rank-0 tensor accepts 0 and
+  /// -1, as in PyTorch.
   std::optional<int64_t> dim(size_t i, unsigned rank, bool rank0 = false);
   std::optional<int64_t> dim(const Value &value, SourceRange range, size_t i, unsigned rank,
                              bool rank0 = false);
@@ -57,12 +56,13 @@ struct Args {
   std::optional<llvm::SmallVector<int64_t>> dims(size_t i, unsigned rank);
   /// A shape: one size or a sequence of them.
   std::optional<Shape> shape(size_t i);
-  /// Reports that argument `i`, `what` it is, has not the shape that argument 0 asks for.
+  /// Reports that argument `i`, described by `what`, does not have the shape that argument 0
+  /// requires.
   void wrongShape(size_t i, llvm::ArrayRef<SymExpr> expected, const Value &found,
                   std::string_view what = "a tensor");
-  /// Reports that argument `i` is no floating point tensor.
+  /// Reports that argument `i` is not a floating-point tensor.
   void needsFloat(size_t i, const Value &found);
-  /// Reports sizes below 0 that argument `i` gave. False if there is one.
+  /// Reports negative sizes in argument `i`. Returns false if there is one.
   bool checkSizes(size_t i, llvm::ArrayRef<SymExpr> sizes);
 };
 
@@ -70,7 +70,7 @@ struct Builtin {
   enum Use : uint8_t {
     Function = 1,
     Method = 2,
-    Property = 4, // an attribute of tensors: no call
+    Property = 4, // an attribute of tensors, not a call
   };
   using Handler = Value (*)(Args &args);
 
@@ -108,7 +108,7 @@ std::vector<Builtin> printBuiltins();
 std::vector<Builtin> mathBuiltins();
 std::vector<Builtin> pythonBuiltins();
 
-/// A handler that has a file of its own.
+/// A handler that is defined in another file.
 Value einsum(Args &args);
 
 /// By qualified name: "tessera.softmax", "math.sqrt", "range".
@@ -118,7 +118,7 @@ const Builtin *findMethod(std::string_view name);
 /// The last parts of the qualified names in "tessera", "math" or "" (Python).
 std::vector<std::string_view> builtinNames(std::string_view module);
 std::vector<std::string_view> methodNames();
-/// Operations of the language that this compiler does not have.
+/// Operations of the language that this compiler does not support.
 bool isLaterOperation(std::string_view name);
 
 Value callBuiltin(Interpreter &in, const Builtin &builtin, const Value *self, SourceRange selfRange,

@@ -1,4 +1,4 @@
-//===- BuiltinsCreation.cpp - Tensors made of nothing but a shape -----------------------------===//
+//===- BuiltinsCreation.cpp - Creation of tensors -------------------------===//
 #include "Builtins.h"
 
 #include <cmath>
@@ -6,7 +6,7 @@
 using namespace tessera;
 using namespace tessera::sema;
 
-/// False after an error: the shape has a negative size, or this is a module-level constant.
+/// Returns false after an error: the shape has a negative size, or this is a module-level constant.
 static bool checkShape(Args &args, const Shape &shape, size_t index) {
   if (!args.in.emitter) {
     args.in.error(args.range, "a tensor cannot be a module-level constant of a @tsr.function")
@@ -73,7 +73,7 @@ static Value iota(Args &args) {
   if (!dim)
     return Value::error();
   Emitter &emit = args.emit();
-  // Positions are integers; other types are conversions of them.
+  // Positions are integers; other types are converted from them.
   return Emitter::isFloat(*dtype) ? emit.cast(emit.iota(*shape, *dim, DType::Int64), *dtype, false)
                                   : emit.iota(*shape, *dim, *dtype);
 }
@@ -104,10 +104,11 @@ static Value arange(Args &args) {
     if (*by == 0 || !(number >= 0) || number > 1e15)
       return in.error(args.range, "'arange' needs a step that leads from start to end");
     count = SymExpr(int64_t(number));
-    // Elements that are integers come from the integers in start and step, as in PyTorch.
+    // Integer elements are computed from integer start and step, as in PyTorch.
     if (!Emitter::isFloat(*dtype)) {
       if (!(std::abs(*from) < 0x1p63 && std::abs(*by) < 0x1p63))
-        return in.error(args.range, "expected a start and a step that int64 holds for 'arange' of integers");
+        return in.error(args.range,
+                        "expected a start and a step that int64 holds for 'arange' of integers");
       start = Value::ofInt(SymExpr(int64_t(*from)));
       step = Value::ofInt(SymExpr(int64_t(*by)));
       isFloat = false;
@@ -131,8 +132,8 @@ static Value arange(Args &args) {
     count = length.ceilDiv(SymExpr(*by > 0 ? *by : -*by));
   }
   // Computed in int64 or fp64 and rounded once.
-  Value result = emit.cast(emit.iota({count}, 0, DType::Int64),
-                           isFloat ? DType::FP64 : DType::Int64, false);
+  Value result =
+      emit.cast(emit.iota({count}, 0, DType::Int64), isFloat ? DType::FP64 : DType::Int64, false);
   if (!(step.isStaticNumber() && step.asDouble() == 1))
     result = emit.map(ScalarOp::Mul, {result, step});
   if (!(start.isStaticNumber() && start.asDouble() == 0))
@@ -149,8 +150,8 @@ static Value eye(Args &args) {
     return Value::error();
   Emitter &emit = args.emit();
   Shape shape = {*rows, *columns};
-  Value same = emit.map(ScalarOp::Eq, {emit.iota(shape, 0, DType::Int64),
-                                       emit.iota(shape, 1, DType::Int64)});
+  Value same = emit.map(ScalarOp::Eq,
+                        {emit.iota(shape, 0, DType::Int64), emit.iota(shape, 1, DType::Int64)});
   return emit.cast(same, *dtype, false);
 }
 

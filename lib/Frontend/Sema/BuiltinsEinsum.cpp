@@ -1,15 +1,16 @@
-//===- BuiltinsEinsum.cpp - Sums of products by the names of dimensions -----------------------===//
+//===- BuiltinsEinsum.cpp - einsum ----------------------------------------===//
 //
 // An equation names the dimensions of operands and result: 'bik,bkj->bij'. Every name becomes a
-// label; dimensions under an ellipsis get labels of their own, counted from the last one, so that
-// they broadcast. Then
-//   1. a label that an operand has twice is its diagonal: elements off it are masked, and the second
-//      of the two dimensions is summed;
+// label; dimensions of an ellipsis get labels of their own, counted from the last one, so that they
+// broadcast. Then
+//
+//   1. a label that occurs twice in an operand selects its diagonal: other elements are masked, and
+//      the second of the two dimensions is summed;
 //   2. labels that only one operand has and the result lacks are summed;
-//   3. operands are multiplied two at a time, by a contraction where a label goes away, else by
-//      elements. The order is the one with the fewest multiplications for the sizes at hand, found
-//      over all subsets of operands;
-//   4. the dimensions are put in the result's order.
+//   3. operands are multiplied pairwise, by a contraction if a label is summed, otherwise
+//      elementwise. The order is the one with the fewest multiplications for the concrete sizes,
+//      found by dynamic programming over all subsets of operands;
+//   4. the dimensions are transposed to the result's order.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Reductions.h"
@@ -23,7 +24,7 @@ namespace {
 
 using Labels = llvm::SmallVector<int>;
 
-/// Labels of an ellipsis' dimensions lie above those of letters.
+/// Labels of an ellipsis' dimensions are above those of letters.
 constexpr int FirstEllipsis = 256;
 
 struct Operand {
@@ -45,7 +46,7 @@ public:
   Value run();
 
 private:
-  /// Reports what is wrong with a part of the equation.
+  /// Reports an error in a part of the equation.
   ErrorBuilder fail(llvm::StringRef part, std::string message) {
     return args.in.error(rangeOf(part), std::move(message));
   }
@@ -82,7 +83,7 @@ private:
 // The equation
 //===------------------------------------------------------------------------------------------===//
 
-/// Where a part of the equation stands in the program, if that has it as a literal; else the whole
+/// The location of a part of the equation in the program if it is a literal, otherwise the whole
 /// argument.
 SourceRange Einsum::rangeOf(llvm::StringRef part) const {
   SourceRange whole = args.ranges[0];
@@ -103,8 +104,8 @@ SourceRange Einsum::rangeOf(llvm::StringRef part) const {
   return {whole.file, placeOf(first), placeOf(first + std::max<size_t>(part.size(), 1) - 1) + 1};
 }
 
-/// Splits a term into its letters before and behind the ellipsis. The first character that is none is
-/// returned, if there is one.
+/// Splits a term into the letters before and after the ellipsis. Returns the first invalid
+/// character, if there is one.
 static llvm::StringRef splitTerm(llvm::StringRef term, llvm::StringRef &front,
                                  llvm::StringRef &back, bool &hasEllipsis) {
   size_t at = term.find("...");
@@ -149,7 +150,7 @@ bool Einsum::readResult(llvm::StringRef term) {
   llvm::StringRef front, back;
   bool hasEllipsis = false;
   if (llvm::StringRef wrong = splitTerm(term, front, back, hasEllipsis); !wrong.empty()) {
-    fail(wrong, "expected letters and at most one '...' behind '->' of 'einsum', found '" +
+    fail(wrong, "expected letters and at most one '...' after '->' of 'einsum', found '" +
                     term.str() + "'");
     return false;
   }
@@ -163,18 +164,18 @@ bool Einsum::readResult(llvm::StringRef term) {
     std::string name(1, char(result[i]));
     auto written = [&] { return term.substr(term.rfind(name[0]), 1); };
     if (llvm::is_contained(llvm::ArrayRef(result).take_front(i), result[i])) {
-      fail(written(), "'" + name + "' stands twice behind '->' of 'einsum'");
+      fail(written(), "'" + name + "' occurs twice after '->' of 'einsum'");
       return false;
     }
     if (llvm::none_of(operands, [&](const Operand &one) { return one.has(result[i]); })) {
-      fail(written(), "'" + name + "' behind '->' of 'einsum' names no dimension of an operand");
+      fail(written(), "'" + name + "' after '->' of 'einsum' names no dimension of an operand");
       return false;
     }
   }
   return true;
 }
 
-/// Without '->': the ellipsis, then the letters that stand once, in alphabetical order.
+/// Without '->': the ellipsis, then the letters that occur once, in alphabetical order.
 void Einsum::impliedResult() {
   std::map<int, int> counts;
   for (const Operand &operand : operands)
@@ -187,7 +188,7 @@ void Einsum::impliedResult() {
       result.push_back(label);
 }
 
-/// One size per label. A dimension of size 1 broadcasts: it is dropped where another operand has a
+/// One size per label. A dimension of size 1 broadcasts: it is dropped if another operand has a
 /// larger one.
 bool Einsum::bindSizes() {
   for (const Operand &operand : operands) {
@@ -200,13 +201,12 @@ bool Einsum::bindSizes() {
         it->second = size;
       } else if (!args.in.sizes.equal(it->second, size, args.range)) {
         std::string name = label < FirstEllipsis ? std::string(1, char(label)) : "...";
-        // The operand that gave the label its size.
+        // The operand that determined the label's size.
         size_t first = 0, second = &operand - operands.data();
         while (first < second && (!operands[first].has(label) ||
                                   !llvm::is_contained(operands[first].x.shape(), it->second)))
           ++first;
-        SourceRange range =
-            rangeOf(operand.term.substr(operand.term.rfind(name), name.size()));
+        SourceRange range = rangeOf(operand.term.substr(operand.term.rfind(name), name.size()));
         args.in.sizeMismatch(range,
                              "the sizes of '" + name + "' of 'einsum' do not match: '" +
                                  it->second.str() + "' and '" + size.str() + "'",
@@ -249,9 +249,8 @@ void Einsum::takeDiagonal(Operand &operand) {
     int64_t first = operand.dimOf(operand.labels[second]);
     if (first == int64_t(second))
       continue;
-    Value onDiagonal =
-        emit.map(ScalarOp::Eq, {emit.iota(operand.x.shape(), first, DType::Int64),
-                                emit.iota(operand.x.shape(), second, DType::Int64)});
+    Value onDiagonal = emit.map(ScalarOp::Eq, {emit.iota(operand.x.shape(), first, DType::Int64),
+                                               emit.iota(operand.x.shape(), second, DType::Int64)});
     operand.x = emit.map(ScalarOp::Where, {onDiagonal, operand.x, Value::ofInt(SymExpr(0))});
     operand.x = sumOver(emit, operand.x, {int64_t(second)});
     operand.labels.erase(operand.labels.begin() + second--);
@@ -270,7 +269,7 @@ void Einsum::sumAlone(size_t number) {
     dims.push_back(dim);
     adds |= operands.size() == 1 || !sizes.at(label).isConstant(1);
   }
-  // A sum alone is one of PyTorch's sums, which are int64 for integers; the other operands follow it.
+  // A sum alone follows PyTorch's sum, which is int64 for integers; the other operands follow it.
   if (adds && !Emitter::isFloat(Emitter::dtype(operands[number].x)))
     for (Operand &operand : operands)
       operand.x = emit.cast(operand.x, DType::Int64, false);
@@ -278,10 +277,10 @@ void Einsum::sumAlone(size_t number) {
 }
 
 //===------------------------------------------------------------------------------------------===//
-// Products
+// Pairwise products
 //===------------------------------------------------------------------------------------------===//
 
-/// The product of two operands, summed over the labels of both that are not needed any more.
+/// The product of two operands, summed over the labels of both that are no longer needed.
 Operand Einsum::multiply(const Operand &left, const Operand &right, llvm::ArrayRef<int> needed) {
   llvm::SmallVector<int64_t> leftBatch, rightBatch, leftOver, rightOver;
   Labels labels, leftFree, rightFree;
@@ -309,7 +308,7 @@ Operand Einsum::multiply(const Operand &left, const Operand &right, llvm::ArrayR
                                 rightBatch, leftOver, rightOver);
     return {Value::ofTensor(product), labels};
   }
-  // Nothing is summed: by elements, in the order of the labels.
+  // Nothing is summed: an elementwise product, in the order of the labels.
   auto aligned = [&](const Operand &operand) {
     llvm::SmallVector<int64_t> permutation, missing;
     for (auto [dim, label] : llvm::enumerate(labels)) {
@@ -323,11 +322,11 @@ Operand Einsum::multiply(const Operand &left, const Operand &right, llvm::ArrayR
   return {emit.map(ScalarOp::Mul, {aligned(left), aligned(right)}), labels};
 }
 
-/// Multiplies all operands in the cheapest order: `best[set]` is how a set of operands is split.
+/// Multiplies all operands in the cheapest order: `best[set]` is the split of a set of operands.
 Operand Einsum::contractAll() {
   size_t count = operands.size();
   auto labelsOf = [&](unsigned set) {
-    // What a set's product has: the labels that others or the result need.
+    // The labels of a set's product: those that other operands or the result need.
     Labels labels;
     for (size_t i = 0; i < count; ++i) {
       if (!(set >> i & 1))
@@ -342,7 +341,8 @@ Operand Einsum::contractAll() {
     }
     return labels;
   };
-  constexpr size_t most = 10; // beyond, from left to right: there are too many orders
+  constexpr size_t most =
+      10; // more operands are multiplied from left to right: there are too many orders
   if (count > most) {
     Operand product = operands[0];
     for (size_t i = 1; i < count; ++i)
@@ -357,7 +357,7 @@ Operand Einsum::contractAll() {
       cost[set] = 0;
       continue;
     }
-    // The half with the lowest operand is named; the other is what is left.
+    // The half with the lowest operand determines the other.
     for (unsigned half = (set - 1) & set; half; half = (half - 1) & set) {
       if (!(half & set & -set))
         continue;

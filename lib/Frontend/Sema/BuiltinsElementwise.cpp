@@ -1,7 +1,7 @@
-//===- BuiltinsElementwise.cpp - Operations on elements ---------------------------------------===//
+//===- BuiltinsElementwise.cpp - Elementwise operations -------------------===//
 //
-// The scalar vocabulary becomes functions and methods by itself; what follows it here are those
-// with more parameters than operands, written in terms of the vocabulary.
+// The scalar operations become functions and methods automatically. The others in this file have
+// further parameters and are composed of scalar operations.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -13,7 +13,7 @@ using namespace tessera::sema;
 
 static Value number(double value) { return Value::ofFloat(value); }
 
-/// Whether argument `i` can be an operand; reports it if not.
+/// Whether argument `i` can be an operand; reports an error if not.
 static bool isOperand(Args &args, size_t i) {
   if (args[i].isTensor() || args[i].isNumber() || args[i].isError())
     return true;
@@ -28,8 +28,9 @@ static Value scalarOp(Args &args) {
     if (!isOperand(args, i))
       return Value::error();
   if (!args.in.emitter)
-    return args.in.error(args.range, "'" + std::string(args.builtin.name) +
-                                         "' makes a tensor, which cannot be a constant")
+    return args.in
+        .error(args.range, "'" + std::string(args.builtin.name) +
+                               "' makes a tensor, which cannot be a constant")
         .help("use math for constants");
   return args.emit().map(args.builtin.op, args.values, args.ranges);
 }
@@ -51,19 +52,20 @@ static Value scaledSum(Args &args) {
     return args.error(2, "expected a number for 'alpha', found " + describe(alpha));
   if (!Emitter::isFloat(common)) {
     if (alpha.is(Value::Float))
-      return args.error(2, "expected an int for 'alpha', because the operands are integers, found " +
-                               describe(alpha));
+      return args.error(2,
+                        "expected an int for 'alpha', because the operands are integers, found " +
+                            describe(alpha));
     if (common == DType::Bool && !alpha.is(Value::Bool))
       return args.error(2, "expected a bool for 'alpha', because the operands are bools, found " +
                                describe(alpha));
-    // As in PyTorch, it wraps around where the type does not hold it.
+    // As in PyTorch, a value out of range wraps around.
     alpha = Value::ofTensor(emit.materialise(alpha, common, {}));
   }
   Value scaled = emit.map(ScalarOp::Mul, {emit.cast(*y, common, false), alpha});
   return emit.map(args.builtin.op, {args[0], scaled}, {args.ranges[0], args.ranges[1]});
 }
 
-/// x / y, rounded down or towards zero where that is asked for.
+/// x / y, optionally rounded down or towards zero.
 static Value divide(Args &args) {
   Value mode = args[2];
   args.values.pop_back();
@@ -88,7 +90,7 @@ static Value divide(Args &args) {
   return emit.map(ScalarOp::FloorDiv, {emit.map(ScalarOp::Sub, {args[0], rest}), args[1]});
 }
 
-/// Of bools it is themselves, and of nan 0, as in PyTorch.
+/// Bools are returned unchanged, and NaN gives 0, as in PyTorch.
 static Value sign(Args &args) {
   if (args[0].isTensor() && Emitter::dtype(args[0]) == DType::Bool)
     return args[0];
@@ -99,7 +101,7 @@ static Value sign(Args &args) {
   return emit.map(ScalarOp::Where, {emit.map(ScalarOp::IsNan, {result}), number(0), result});
 }
 
-/// To so many digits behind the point, or before it where that is negative.
+/// Rounds to this many decimals, or before the point if negative.
 static Value roundTo(Args &args) {
   std::optional<int64_t> decimals = args.integer(1);
   if (!decimals)
@@ -116,9 +118,9 @@ static Value roundTo(Args &args) {
                              describe(*x));
   Emitter &emit = args.emit();
   Value power = number(std::pow(10.0, double(std::abs(*decimals))));
-  bool behind = *decimals > 0;
-  Value scaled = emit.map(behind ? ScalarOp::Mul : ScalarOp::Div, {*x, power});
-  return emit.map(behind ? ScalarOp::Div : ScalarOp::Mul,
+  bool isFraction = *decimals > 0;
+  Value scaled = emit.map(isFraction ? ScalarOp::Mul : ScalarOp::Div, {*x, power});
+  return emit.map(isFraction ? ScalarOp::Div : ScalarOp::Mul,
                   {emit.map(ScalarOp::Round, {scaled}), power});
 }
 
@@ -180,20 +182,20 @@ static Value exponentialUnit(Args &args, double scale, const Value &alpha) {
 
 static Value elu(Args &args) { return exponentialUnit(args, 1, args[1]); }
 static Value selu(Args &args) {
-  // The constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+  // The constants that preserve mean 0 and variance 1 (Klambauer et al., 2017).
   return exponentialUnit(args, 1.0507009873554804934193349852946,
                          number(1.6732632423543772848170429916717));
 }
 
-/// log(1 + exp(x)), linear where it does not matter.
+/// log(1 + exp(x)), linear where the difference is negligible.
 static Value softplusOf(Emitter &emit, const Value &x) {
-  // max(x, 0) + log1p(exp(-|x|)) is exact to rounding everywhere.
+  // max(x, 0) + log1p(exp(-|x|)) is accurate to rounding everywhere.
   Value tail = emit.map(ScalarOp::Exp, {emit.map(ScalarOp::Neg, {emit.map(ScalarOp::Abs, {x})})});
   return emit.map(ScalarOp::Add,
                   {emit.map(ScalarOp::Relu, {x}), emit.map(ScalarOp::Log1p, {tail})});
 }
 
-/// A floating point tensor; others are converted to fp32.
+/// A floating-point tensor; others are converted to fp32.
 static std::optional<Value> floating(Args &args, size_t i) {
   std::optional<Value> x = args.tensor(i);
   if (x && !Emitter::isFloat(Emitter::dtype(*x)))
@@ -209,7 +211,7 @@ static Value softplus(Args &args) {
   if (!threshold)
     return Value::error();
   Emitter &emit = args.emit();
-  if (*beta == 1 && *threshold == 20) // where it makes no difference
+  if (*beta == 1 && *threshold == 20) // where the difference is negligible
     return softplusOf(emit, *x);
   Value scaled = emit.map(ScalarOp::Mul, {*x, number(*beta)});
   Value soft = emit.map(ScalarOp::Div, {softplusOf(emit, scaled), number(*beta)});
@@ -274,9 +276,9 @@ static Value to(Args &args) {
 /// x.float(), x.half(), …
 static Value castTo(Args &args) {
   static constexpr std::pair<std::string_view, DType> types[] = {
-      {"float", DType::FP32}, {"double", DType::FP64}, {"half", DType::FP16},
-      {"bfloat16", DType::BF16}, {"long", DType::Int64}, {"int", DType::Int32},
-      {"short", DType::Int16}, {"bool", DType::Bool}};
+      {"float", DType::FP32},    {"double", DType::FP64}, {"half", DType::FP16},
+      {"bfloat16", DType::BF16}, {"long", DType::Int64},  {"int", DType::Int32},
+      {"short", DType::Int16},   {"bool", DType::Bool}};
   std::optional<Value> x = args.tensor(0);
   if (x)
     for (const auto &[name, type] : types)
@@ -312,25 +314,23 @@ std::vector<Builtin> sema::elementwiseBuiltins() {
       table.push_back({info.name, "x, *, decimals=0", both, roundTo, info.meaning, info.op});
       break;
     default:
-      table.push_back(
-          {info.name, signatures[info.arity], both, scalarOp, info.meaning, info.op});
+      table.push_back({info.name, signatures[info.arity], both, scalarOp, info.meaning, info.op});
     }
   });
-  // Other names that PyTorch and NumPy have for them.
+  // Synonyms in PyTorch and NumPy.
   static constexpr std::pair<std::string_view, std::string_view> aliases[] = {
-      {"subtract", "sub"},   {"multiply", "mul"},    {"divide", "div"},
-      {"negative", "neg"},   {"absolute", "abs"},    {"arcsin", "asin"},
-      {"arccos", "acos"},    {"arctan", "atan"},     {"arctan2", "atan2"},
-      {"fix", "trunc"},      {"greater", "gt"},      {"greater_equal", "ge"},
-      {"less", "lt"},        {"less_equal", "le"},   {"not_equal", "ne"},
+      {"subtract", "sub"},  {"multiply", "mul"},  {"divide", "div"},   {"negative", "neg"},
+      {"absolute", "abs"},  {"arcsin", "asin"},   {"arccos", "acos"},  {"arctan", "atan"},
+      {"arctan2", "atan2"}, {"fix", "trunc"},     {"greater", "gt"},   {"greater_equal", "ge"},
+      {"less", "lt"},       {"less_equal", "le"}, {"not_equal", "ne"},
   };
   for (auto [name, other] : aliases) {
     Builtin entry = *llvm::find_if(table, [&](const Builtin &b) { return b.name == other; });
     entry.name = name;
     table.push_back(entry);
   }
-  table.push_back({"true_divide", "x, y", both, scalarOp, scalarOpInfo(ScalarOp::Div).meaning,
-                   ScalarOp::Div});
+  table.push_back(
+      {"true_divide", "x, y", both, scalarOp, scalarOpInfo(ScalarOp::Div).meaning, ScalarOp::Div});
   std::vector<Builtin> more = {
       {"where", "x, condition, y", Builtin::Method, whereMethod,
        "x where the condition holds, else y"},

@@ -1,4 +1,4 @@
-//===- BuiltinsLinear.cpp - Products ----------------------------------------------------------===//
+//===- BuiltinsLinear.cpp - Matrix products -------------------------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -46,16 +46,15 @@ static Value linear(Args &args) {
     return Value::error();
   if (weight->rank() > 2)
     return args.error(1, "expected a weight of 1 or 2 dimensions, found " + describe(*weight));
-  Value turned = weight->rank() == 2 ? Value::ofTensor(emit.transpose(weight->tensor, {1, 0}))
-                                     : *weight;
+  Value turned =
+      weight->rank() == 2 ? Value::ofTensor(emit.transpose(weight->tensor, {1, 0})) : *weight;
   if (x->rank() && weight->rank()) {
     SymExpr have = x->shape().back(), want = weight->shape().back();
     if (!args.in.sizes.equal(have, want, args.range))
-      return args.in.sizeMismatch(
-          args.range,
-          "the last sizes of 'x' and 'weight' of 'linear' do not match: '" + have.str() +
-              "' and '" + want.str() + "'",
-          have, want, {*x, args.ranges[0]}, {*weight, args.ranges[1]});
+      return args.in.sizeMismatch(args.range,
+                                  "the last sizes of 'x' and 'weight' of 'linear' do not match: '" +
+                                      have.str() + "' and '" + want.str() + "'",
+                                  have, want, {*x, args.ranges[0]}, {*weight, args.ranges[1]});
   }
   Value product = emit.matmul(*x, turned, args.ranges[0], args.ranges[1], "linear");
   if (product.isError() || args[2].is(Value::None))

@@ -1,8 +1,8 @@
-//===- BuiltinsLoss.cpp - Losses, and classes as numbers --------------------------------------===//
+//===- BuiltinsLoss.cpp - Losses and one-hot encoding ---------------------===//
 //
-// A class is chosen by comparing its number with the position along the classes, under a sum: such
-// a choice streams with the other reductions over the classes, so that logits which a product
-// makes are never stored.
+// The logit of a class is selected by comparing class indices under a sum. This selection streams
+// with the other reductions over the classes, so that logits computed by a contraction are never
+// stored.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Gathers.h"
@@ -72,7 +72,7 @@ private:
   Value ofProbabilities();
   Value combine(Value losses, Value count);
 
-  /// A value per class in the shape of x.
+  /// A per-class value in the shape of x.
   Value alongClasses(const Value &perClass) {
     Shape shape(x.rank() - dim, SymExpr(1));
     shape[0] = x.shape()[dim];
@@ -91,7 +91,7 @@ private:
   int64_t dim = 1; // of the classes
   double smoothing = 0;
   std::string how;
-  /// Over the classes: the largest logit and log(sum(exp(x - largest))).
+  /// Over the classes: the maximum logit and log(sum(exp(x - maximum))).
   Value largest, logSum;
 };
 
@@ -157,7 +157,7 @@ Value CrossEntropy::run() {
   return loss.isError() ? loss : emit.cast(loss, result, false);
 }
 
-/// The samples' losses as the reduction wants them; a mean divides by `count`.
+/// Reduces the samples' losses; a mean divides by `count`.
 Value CrossEntropy::combine(Value losses, Value count) {
   if (how == "none")
     return losses;
@@ -179,7 +179,7 @@ Value CrossEntropy::ofIndices() {
   auto chosen = [&](const Value &values) {
     return overClasses(emit.map(ScalarOp::Where, {isTarget, values, zero()}));
   };
-  // The difference first: it is exact where the class has nearly the largest logit.
+  // The difference first: it is exact if the class has nearly the maximum logit.
   Value loss = emit.map(ScalarOp::Sub, {logSum, emit.map(ScalarOp::Sub, {chosen(x), largest})});
   Value share = weight.isTensor() ? chosen(weight) : emit.cast(counts, wide, false);
   if (weight.isTensor())
@@ -189,8 +189,8 @@ Value CrossEntropy::ofIndices() {
         emit.map(ScalarOp::Add, {emit.map(ScalarOp::Sub, {kept(largest), x}), kept(logSum)});
     if (weight.isTensor())
       logs = emit.map(ScalarOp::Mul, {logs, weight});
-    Value classes = emit.map(ScalarOp::Div, {Value::ofFloat(smoothing),
-                                             Value::ofInt(x.shape()[dim])});
+    Value classes =
+        emit.map(ScalarOp::Div, {Value::ofFloat(smoothing), Value::ofInt(x.shape()[dim])});
     loss = emit.map(ScalarOp::Add, {emit.map(ScalarOp::Mul, {loss, Value::ofFloat(1 - smoothing)}),
                                     emit.map(ScalarOp::Mul, {overClasses(logs), classes})});
   }
@@ -202,8 +202,8 @@ Value CrossEntropy::ofIndices() {
 Value CrossEntropy::ofProbabilities() {
   Value shares = emit.cast(target, wide, false);
   if (smoothing > 0) {
-    Value classes = emit.map(ScalarOp::Div, {Value::ofFloat(smoothing),
-                                             Value::ofInt(x.shape()[dim])});
+    Value classes =
+        emit.map(ScalarOp::Div, {Value::ofFloat(smoothing), Value::ofInt(x.shape()[dim])});
     shares = emit.map(ScalarOp::Mul, {shares, Value::ofFloat(1 - smoothing)});
     shares = emit.map(ScalarOp::Add, {shares, classes});
   }
@@ -220,7 +220,7 @@ Value CrossEntropy::ofProbabilities() {
 static Value crossEntropy(Args &args) { return CrossEntropy(args).run(); }
 
 //===------------------------------------------------------------------------------------------===//
-// Classes as rows
+// One-hot encoding
 //===------------------------------------------------------------------------------------------===//
 
 static Value oneHot(Args &args) {

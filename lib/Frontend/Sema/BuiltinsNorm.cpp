@@ -1,6 +1,7 @@
-//===- BuiltinsNorm.cpp - Lengths of vectors and normalisations --------------------------------===//
+//===- BuiltinsNorm.cpp - Lengths of vectors and normalisations
+//--------------------------------===//
 //
-// Narrow types are computed in fp32 and rounded at the end, as by the composites of the graph.
+// Narrow types are computed in fp32 and rounded at the end, as in the composites of the graph.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Reductions.h"
@@ -11,10 +12,10 @@ using namespace tessera;
 using namespace tessera::sema;
 
 //===------------------------------------------------------------------------------------------===//
-// Lengths of vectors
+// Norms
 //===------------------------------------------------------------------------------------------===//
 
-/// The order of a norm: a number, or 'fro', which is 2 for whatever dimensions.
+/// The order of a norm: a number, or 'fro', which is 2 for any dimensions.
 static std::optional<double> readOrder(Args &args, size_t i) {
   if (args[i].is(Value::None))
     return 2;
@@ -28,7 +29,7 @@ static std::optional<double> readOrder(Args &args, size_t i) {
   return std::nullopt;
 }
 
-/// (sum |x|^p)^(1/p), with the limits that it has for p = 0, inf and -inf.
+/// (sum |x|^p)^(1/p), with its limits for p = 0, inf and -inf.
 static Value norm(Args &args) {
   std::optional<Reduction> r = readReduction(args, 2, 3);
   std::optional<double> order = r ? readOrder(args, 1) : std::nullopt;
@@ -78,13 +79,13 @@ struct Norm {
   Value x;
   int64_t rank = 1;
   Value scale, shift;
-  /// The type that the result is converted to.
+  /// The type of the result.
   DType result = DType::FP32;
 };
 } // namespace
 
-/// Reads x, normalized_shape, weight and, if there is one, bias. The shape may be left out (or be
-/// the weight): it is then the weight's, or the last dimension.
+/// Reads x, normalized_shape, weight and, if there is one, bias. If the shape is omitted (or the
+/// weight is in its place), it is the weight's shape, or the last dimension.
 static std::optional<Norm> readNorm(Args &args, bool hasBias) {
   Norm norm;
   std::optional<Value> x = args.tensor(0);
@@ -125,9 +126,9 @@ static std::optional<Norm> readNorm(Args &args, bool hasBias) {
     for (size_t i = 0; i < shape->size() && norm.rank <= int64_t(x->rank()); ++i) {
       SymExpr have = x->shape()[x->rank() - norm.rank + i];
       if (!args.in.sizes.equal((*shape)[i], have, args.ranges[1])) {
-        args.in.sizeMismatch(args.ranges[1], "expected the last sizes of x, '" + have.str() +
-                                                 "', in 'normalized_shape', found '" +
-                                                 (*shape)[i].str() + "'",
+        args.in.sizeMismatch(args.ranges[1],
+                             "expected the last sizes of x, '" + have.str() +
+                                 "', in 'normalized_shape', found '" + (*shape)[i].str() + "'",
                              have, (*shape)[i]);
         return std::nullopt;
       }
@@ -139,7 +140,7 @@ static std::optional<Norm> readNorm(Args &args, bool hasBias) {
                       describe(*x));
     return std::nullopt;
   }
-  // Parameters of another type: everything is computed in the wider one and rounded at the end.
+  // Parameters of another type: the computation uses the wider one and rounds at the end.
   for (Value *parameter : {&norm.scale, &norm.shift}) {
     if (!parameter->isTensor())
       continue;
@@ -226,7 +227,7 @@ namespace {
 struct Channels {
   Value x;
   DType result = DType::FP32;
-  /// The type that everything is computed in.
+  /// The computation type.
   DType wide = DType::FP32;
 };
 } // namespace
@@ -243,7 +244,7 @@ static std::optional<Channels> readChannels(Args &args) {
   return Channels{*x, Emitter::dtype(*x), accumulationType(Emitter::dtype(*x))};
 }
 
-/// A parameter with one number per channel, in a shape that broadcasts with x.
+/// A parameter with one number per channel, reshaped to broadcast with x.
 static std::optional<Value> perChannel(Args &args, size_t i, const Channels &channels) {
   std::optional<Value> parameter = args.tensor(i);
   if (!parameter)
@@ -260,7 +261,7 @@ static std::optional<Value> perChannel(Args &args, size_t i, const Channels &cha
   return Value::ofTensor(args.emit().reshape(wide, shape));
 }
 
-/// Scales and shifts by the parameters that are given, and rounds.
+/// Scales and shifts by the given parameters, and rounds.
 static Value finishChannels(Args &args, Value y, const Channels &channels, size_t weight,
                             size_t bias) {
   for (auto [i, op] : {std::pair(weight, ScalarOp::Mul), std::pair(bias, ScalarOp::Add)}) {
@@ -307,10 +308,10 @@ static Value groupNorm(Args &args) {
   return finishChannels(args, Value::ofTensor(emit.reshape(y, x.shape())), *channels, 2, 3);
 }
 
-/// (x - mean) / sqrt(variance + eps) by channel: with the statistics that are given, or with the
-/// batch's own in training. Running statistics are not changed: a function has no side effects.
+/// (x - mean) / sqrt(variance + eps) by channel, with the given statistics, or with those of the
+/// batch in training. Running statistics are not updated: a function has no side effects.
 static Value batchNorm(Args &args) {
-  // Nothing at all needs no channels.
+  // An empty tensor needs no channels.
   if (args[0].isTensor() && args[0].rank() == 1 && args[0].shape()[0].isConstant(0))
     return args[0];
   std::optional<Channels> channels = readChannels(args);

@@ -1,4 +1,4 @@
-//===- BuiltinsParts.cpp - Parts of tensors, joins and borders --------------------------------===//
+//===- BuiltinsParts.cpp - Slices, concatenation and padding --------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -7,7 +7,7 @@ using namespace tessera::sema;
 static Value tensorOf(mlir::Value value) { return Value::ofTensor(value); }
 
 //===------------------------------------------------------------------------------------------===//
-// Parts and joins
+// Slices and concatenation
 //===------------------------------------------------------------------------------------------===//
 
 static mlir::Value part(Emitter &emit, const Value &x, int64_t dim, SymExpr start, SymExpr size) {
@@ -21,7 +21,7 @@ static Value flip(Args &args) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
     return Value::error();
-  // flip(x, ()) turns nothing, flip(x) everything.
+  // flip(x, ()) reverses nothing, flip(x) everything.
   bool isGiven = args.ranges[1].begin != args.range.begin;
   if (isGiven && args[1].elements->empty())
     return *x;
@@ -39,7 +39,7 @@ static Value flip(Args &args) {
   return tensorOf(args.emit().slice(x->tensor, starts, steps, x->shape()));
 }
 
-/// Joins tensors of one type along a dimension. `given` is how the program has them, where they
+/// Concatenates tensors of one type along a dimension. `given` are the program's tensors if they
 /// have one dimension less.
 static Value join(Args &args, std::vector<Value> parts, int64_t dim,
                   llvm::ArrayRef<Value> given = {}) {
@@ -75,15 +75,15 @@ static Value join(Args &args, std::vector<Value> parts, int64_t dim,
       gir::ConcatOp::create(emit.builder, emit.loc(), dim, mlir::ValueRange(inputs)).getResult());
 }
 
-/// The tensors of a sequence, which have one rank. With `skipEmpty`, tensors of shape [0] among
-/// others count only by their type, as in PyTorch.
+/// The tensors of a sequence, which have one rank. With `skipEmpty`, tensors of shape [0]
+/// contribute only their type, as in PyTorch.
 static std::optional<std::vector<Value>> tensorList(Args &args, bool skipEmpty = false) {
   if (args[0].isTensor() && args.call) {
-    ErrorBuilder report = args.error(0, "expected a tuple or a list for '" +
-                                            std::string(args.builtin.name) + "', found " +
-                                            describe(args[0]));
+    ErrorBuilder report =
+        args.error(0, "expected a tuple or a list for '" + std::string(args.builtin.name) +
+                          "', found " + describe(args[0]));
     report.help("put the tensors in a list");
-    // All that is given by position is meant for it.
+    // All positional arguments belong to it.
     report.fix(args.call->args.front()->range.atBegin(), "[")
         .fix(args.call->args.back()->range.atEnd(), "]");
     return std::nullopt;
@@ -153,7 +153,7 @@ static Value stack(Args &args) {
   return join(args, *parts, *dim, given);
 }
 
-/// split(x, size or sizes) and chunk(x, count): how many parts there are must be known.
+/// split(x, size or sizes) and chunk(x, count): the number of parts must be known.
 static Value split(Args &args) {
   std::optional<Value> x = args.tensor(0);
   std::optional<int64_t> dim = x ? args.dim(2, x->rank()) : std::nullopt;
@@ -175,8 +175,9 @@ static Value split(Args &args) {
       sizes.push_back(one);
     }
     if (!args.in.sizes.equal(total, size, args.range))
-      return args.in.sizeMismatch(args.ranges[1], "expected parts of '" + size.str() +
-                                                      "' in all, found '" + total.str() + "'",
+      return args.in.sizeMismatch(args.ranges[1],
+                                  "expected parts of '" + size.str() + "' in all, found '" +
+                                      total.str() + "'",
                                   size, total);
   } else {
     std::optional<int64_t> number = args.integer(1);
@@ -205,7 +206,7 @@ static Value split(Args &args) {
   return Value::ofTuple(std::move(parts));
 }
 
-/// Elements that leave at the end of a dimension come back at its front.
+/// Elements that are shifted out at the end of a dimension reenter at its front.
 static Value rollDim(Args &args, const Value &x, int64_t dim, int64_t shift) {
   SymExpr size = x.shape()[dim];
   if (size.isConstant(0))
@@ -264,13 +265,13 @@ static Value roll(Args &args) {
 }
 
 //===------------------------------------------------------------------------------------------===//
-// Borders
+// Padding
 //===------------------------------------------------------------------------------------------===//
 
 namespace {
 enum class PadMode { Constant, Reflect, Replicate, Circular };
 
-/// One side of a dimension that is extended: by how much, and which side.
+/// One side of a dimension that is padded: its width, and which side.
 struct Border {
   int64_t dim;
   bool isLeft;
@@ -286,7 +287,7 @@ static Value flipped(Emitter &emit, const Value &x, int64_t dim) {
   return tensorOf(emit.slice(x.tensor, starts, steps, x.shape()));
 }
 
-/// What lies beside `x` on one side; `x` has the whole dimension.
+/// The padding of `x` on one side; `x` has the whole dimension.
 static Value borderOf(Args &args, const Value &x, PadMode mode, Border border) {
   Emitter &emit = args.emit();
   auto [dim, isLeft, width] = border;
@@ -304,7 +305,7 @@ static Value borderOf(Args &args, const Value &x, PadMode mode, Border border) {
   }
   case PadMode::Reflect:
   case PadMode::Circular: {
-    // A reflection leaves the edge itself out.
+    // A reflection excludes the edge itself.
     bool mirror = mode == PadMode::Reflect;
     std::optional<bool> fits =
         args.in.sizes.nonNegative(size - width - SymExpr(int64_t(mirror)), args.ranges[1]);
@@ -312,8 +313,8 @@ static Value borderOf(Args &args, const Value &x, PadMode mode, Border border) {
       return args.error(1, "expected widths " + std::string(mirror ? "below" : "of at most") +
                                " the size '" + size.str() + "' of dimension " +
                                std::to_string(dim) + ", found '" + width.str() + "'");
-    SymExpr start = isLeft == mirror ? SymExpr(int64_t(mirror))
-                                     : size - width - SymExpr(int64_t(mirror));
+    SymExpr start =
+        isLeft == mirror ? SymExpr(int64_t(mirror)) : size - width - SymExpr(int64_t(mirror));
     Value taken = tensorOf(part(emit, x, dim, start, width));
     return mirror ? flipped(emit, taken, dim) : taken;
   }
@@ -321,7 +322,7 @@ static Value borderOf(Args &args, const Value &x, PadMode mode, Border border) {
   llvm_unreachable("a mode of padding");
 }
 
-/// Extends a dimension on both sides; negative widths cut it off.
+/// Pads a dimension on both sides; negative widths crop it.
 static Value padDim(Args &args, const Value &x, PadMode mode, int64_t dim, SymExpr left,
                     SymExpr right) {
   Emitter &emit = args.emit();
@@ -338,17 +339,17 @@ static Value padDim(Args &args, const Value &x, PadMode mode, int64_t dim, SymEx
     size = size + *width;
     *width = zero;
   }
-  // More may be cut off one side than there is, if the other side makes up for it.
+  // One side may crop more than the size if the other side pads enough.
   std::optional<bool> some = args.in.sizes.nonNegative(size, args.ranges[1]);
   if (some != true) {
     SymExpr &other = left.isConstant(0) ? right : left;
     other = other + size;
     size = start = zero;
     if (args.in.sizes.nonNegative(other, args.ranges[1]) != true)
-      return args.error(1, "the widths leave nothing of dimension " + std::to_string(dim) +
-                               " of " + describe(x));
+      return args.error(1, "the widths leave nothing of dimension " + std::to_string(dim) + " of " +
+                               describe(x));
   }
-  // What comes around an end was not cut off at the other.
+  // Circular padding reads elements that the other side has not cropped.
   Value middle = tensorOf(part(emit, x, dim, start, size));
   const Value &source = mode == PadMode::Circular ? middle : x;
   std::vector<Value> pieces;
@@ -365,7 +366,7 @@ static Value padDim(Args &args, const Value &x, PadMode mode, int64_t dim, SymEx
   return join(args, pieces, dim);
 }
 
-/// Pads the last dimensions, as PyTorch's `pad`: (left, right) pairs from the last one on.
+/// Pads the last dimensions, like PyTorch's `pad`: (left, right) pairs from the last one on.
 static Value pad(Args &args) {
   std::optional<Value> x = args.tensor(0);
   std::optional<Shape> widths = x ? args.shape(1) : std::nullopt;
@@ -395,8 +396,8 @@ static Value pad(Args &args) {
   Value result = *x;
   for (size_t i = 0; i + 1 < widths->size() && !result.isError(); i += 2)
     if (!(*widths)[i].isConstant(0) || !(*widths)[i + 1].isConstant(0))
-      result = padDim(args, result, mode->second, x->rank() - 1 - i / 2, (*widths)[i],
-                      (*widths)[i + 1]);
+      result =
+          padDim(args, result, mode->second, x->rank() - 1 - i / 2, (*widths)[i], (*widths)[i + 1]);
   return result;
 }
 
@@ -406,8 +407,8 @@ static Value triangle(Args &args) {
   if (!x)
     return Value::error();
   if (x->rank() < 2)
-    return args.error(0, "expected at least two dimensions for '" +
-                             std::string(args.builtin.name) + "', found " + describe(*x));
+    return args.error(0, "expected at least two dimensions for '" + std::string(args.builtin.name) +
+                             "', found " + describe(*x));
   std::optional<SymExpr> diagonal = args.in.toSize(args[1], args.ranges[1], "'diagonal'");
   if (!diagonal)
     return Value::error();

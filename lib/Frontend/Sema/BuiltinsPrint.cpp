@@ -4,7 +4,7 @@
 using namespace tessera;
 using namespace tessera::sema;
 
-/// What stands before a tensor is its label; a tensor without one is called as it is written.
+/// A string before a tensor is its label; a tensor without one is labelled by its source text.
 static Value print(Args &args) {
   if (!args.in.emitter)
     return args.in.error(args.range, "tensors are printed inside a @tsr.function");
@@ -20,13 +20,16 @@ static Value print(Args &args) {
       continue;
     }
     if (!value.isTensor() && !value.isNumber())
-      return args.in.error(args.part(0, k), "expected tensors, numbers or strings to print, found " + describe(value));
+      return args.in.error(args.part(0, k),
+                           "expected tensors, numbers or strings to print, found " +
+                               describe(value));
     Emitter &emit = args.emit();
     Value tensor = emit.asTensor(value);
     SourceRange place = args.part(0, k);
     if (label.empty() && place.isValid())
       label = emit.diagnostics.sources.text(place);
-    gir::PrintOp::create(emit.builder, emit.loc(), emit.builder.getStringAttr(label), tensor.tensor);
+    gir::PrintOp::create(emit.builder, emit.loc(), emit.builder.getStringAttr(label),
+                         tensor.tensor);
     label.clear();
     printed = true;
   }

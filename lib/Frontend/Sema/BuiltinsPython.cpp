@@ -14,35 +14,35 @@ namespace {
 struct MathFunction {
   std::string_view name;
   double (*value)(double);
-  /// What it becomes for a number that is known only at run time.
+  /// The scalar operation for a run-time number.
   std::optional<ScalarOp> op;
 };
 } // namespace
 
 static const MathFunction mathTable[] = {
-    {"sqrt", std::sqrt, ScalarOp::Sqrt},    {"exp", std::exp, ScalarOp::Exp},
-    {"exp2", std::exp2, ScalarOp::Exp2},    {"expm1", std::expm1, ScalarOp::Expm1},
-    {"log2", std::log2, ScalarOp::Log2},    {"log1p", std::log1p, ScalarOp::Log1p},
-    {"log10", std::log10, std::nullopt},    {"sin", std::sin, ScalarOp::Sin},
-    {"cos", std::cos, ScalarOp::Cos},       {"tan", std::tan, ScalarOp::Tan},
-    {"asin", std::asin, ScalarOp::Asin},    {"acos", std::acos, ScalarOp::Acos},
-    {"atan", std::atan, ScalarOp::Atan},    {"sinh", std::sinh, ScalarOp::Sinh},
-    {"cosh", std::cosh, ScalarOp::Cosh},    {"tanh", std::tanh, ScalarOp::Tanh},
-    {"asinh", std::asinh, std::nullopt},    {"acosh", std::acosh, std::nullopt},
-    {"atanh", std::atanh, std::nullopt},    {"erf", std::erf, ScalarOp::Erf},
-    {"erfc", std::erfc, ScalarOp::Erfc},    {"gamma", std::tgamma, std::nullopt},
-    {"lgamma", std::lgamma, std::nullopt},  {"fabs", std::fabs, ScalarOp::Abs},
+    {"sqrt", std::sqrt, ScalarOp::Sqrt},   {"exp", std::exp, ScalarOp::Exp},
+    {"exp2", std::exp2, ScalarOp::Exp2},   {"expm1", std::expm1, ScalarOp::Expm1},
+    {"log2", std::log2, ScalarOp::Log2},   {"log1p", std::log1p, ScalarOp::Log1p},
+    {"log10", std::log10, std::nullopt},   {"sin", std::sin, ScalarOp::Sin},
+    {"cos", std::cos, ScalarOp::Cos},      {"tan", std::tan, ScalarOp::Tan},
+    {"asin", std::asin, ScalarOp::Asin},   {"acos", std::acos, ScalarOp::Acos},
+    {"atan", std::atan, ScalarOp::Atan},   {"sinh", std::sinh, ScalarOp::Sinh},
+    {"cosh", std::cosh, ScalarOp::Cosh},   {"tanh", std::tanh, ScalarOp::Tanh},
+    {"asinh", std::asinh, std::nullopt},   {"acosh", std::acosh, std::nullopt},
+    {"atanh", std::atanh, std::nullopt},   {"erf", std::erf, ScalarOp::Erf},
+    {"erfc", std::erfc, ScalarOp::Erfc},   {"gamma", std::tgamma, std::nullopt},
+    {"lgamma", std::lgamma, std::nullopt}, {"fabs", std::fabs, ScalarOp::Abs},
     {"cbrt", std::cbrt, std::nullopt},
 };
 
-/// Refuses tensors: `math` works on numbers.
+/// Rejects tensors: `math` works on numbers.
 static bool checkNumber(Args &args, size_t i) {
   const Value &value = args[i];
   if (value.isNumber() || (value.isTensor() && value.weak))
     return true;
-  ErrorBuilder report = args.error(i, "expected a number for 'math." +
-                                          std::string(args.builtin.name) + "', found " +
-                                          describe(value));
+  ErrorBuilder report =
+      args.error(i, "expected a number for 'math." + std::string(args.builtin.name) + "', found " +
+                        describe(value));
   std::string name(args.builtin.name);
   if (value.isTensor() && findBuiltin("tessera." + name)) {
     report.help("use " + args.in.usual(name));
@@ -63,8 +63,8 @@ static Value domainError(Args &args) {
 static Value mathFunction(Args &args) {
   if (!checkNumber(args, 0))
     return Value::error();
-  const MathFunction *entry = llvm::find_if(
-      mathTable, [&](const MathFunction &f) { return f.name == args.builtin.name; });
+  const MathFunction *entry =
+      llvm::find_if(mathTable, [&](const MathFunction &f) { return f.name == args.builtin.name; });
   if (args[0].isStaticNumber()) {
     double x = args[0].asDouble(), y = entry->value(x);
     if (std::isnan(y) && !std::isnan(x))
@@ -134,8 +134,8 @@ static Value mathRound(Args &args) {
   if (args[0].is(Value::Int) || args[0].is(Value::Bool))
     return Value::ofInt(args[0].number);
   if (args[0].isTensor())
-    return args.error(0, "the int must be known when the function is compiled, found " +
-                             describe(args[0]))
+    return args
+        .error(0, "the int must be known when the function is compiled, found " + describe(args[0]))
         .help("for quotients of sizes use '//', and -(-a // b) to round up");
   double x = args[0].real;
   std::string_view name = args.builtin.name;
@@ -233,8 +233,8 @@ std::vector<Builtin> sema::mathBuiltins() {
 static Value range(Args &args) {
   std::vector<Value> &given = *args[0].elements;
   if (given.empty() || given.size() > 3)
-    return args.in.error(args.range, "'range' takes 1 to 3 ints, found " +
-                                         std::to_string(given.size()));
+    return args.in.error(args.range,
+                         "'range' takes 1 to 3 ints, found " + std::to_string(given.size()));
   std::vector<int64_t> numbers;
   for (size_t k = 0; k < given.size(); ++k) {
     const Value &part = given[k];
@@ -295,7 +295,8 @@ static Value toInt(Args &args) {
     return Value::ofInt(SymExpr(int64_t(x.real)));
   }
   ErrorBuilder report = args.error(0, "expected a number that is known when the function is "
-                                      "compiled for 'int', found " + describe(x));
+                                      "compiled for 'int', found " +
+                                          describe(x));
   if (x.isTensor())
     report.help("use .to(int64)");
   return report;
@@ -345,7 +346,7 @@ static Value absolute(Args &args) {
   return args.error(0, "expected a number or a tensor for 'abs', found " + describe(x));
 }
 
-/// An error: Python's function was given tensors, for which `ours` is meant.
+/// Reports that Python's function was given tensors, and suggests `ours`.
 static Value ofTensors(Args &args, std::string_view ours) {
   ErrorBuilder report =
       args.error(0, "Python's '" + std::string(args.builtin.name) + "' does not take tensors");
@@ -355,13 +356,13 @@ static Value ofTensors(Args &args, std::string_view ours) {
   return report;
 }
 
-/// Python's min and max of numbers; of sizes they stay expressions.
+/// Python's min and max of numbers; those of sizes stay expressions.
 static Value minOrMax(Args &args) {
   bool isMax = args.builtin.name == "max";
   std::vector<Value> items = *args[0].elements;
   if (items.empty())
-    return args.in.error(args.range, "'" + std::string(args.builtin.name) +
-                                         "' needs at least one value");
+    return args.in.error(args.range,
+                         "'" + std::string(args.builtin.name) + "' needs at least one value");
   if (items.size() == 1 && items[0].isTensor())
     return ofTensors(args, isMax ? "max" : "min");
   Value best = items[0];

@@ -1,19 +1,19 @@
-//===- BuiltinsRandom.cpp - Random numbers from a counter -------------------------------------===//
+//===- BuiltinsRandom.cpp - Counter-based random numbers ------------------===//
 //
-// A random number is a function of a seed and of the element's place: element n, counted in
-// row-major order of the result's shape, comes from the block of Philox4x32-10 with key `seed` and
-// counter n, whose upper half says what the number is for (`Stream`). Nothing is carried from one
-// element to the next, so that the generator is elementwise code over an index: it fuses like any
-// other, and every schedule, thread and target gives the same bits.
+// A random number is a function of a seed and the element's index: element n, in row-major order of
+// the result's shape, is computed from the block of Philox4x32-10 with key `seed` and counter n.
+// The upper half of the counter identifies the use (`Stream`). Elements are independent, so the
+// generator is elementwise code over an index: it fuses like any other code, and every schedule,
+// thread and target gives the same bits.
 //
 //   uniform  the leading 53 (fp64), 24 (fp32), 11 (fp16) or 8 (bf16) bits as a fraction, so that
 //            every value is exact in its type and below 1
-//   normal   Box and Muller: sqrt(-2 log u) cos(2 pi v). fp64 has 53 bits of u and of v, in two
+//   normal   Box-Muller: sqrt(-2 log u) cos(2 pi v). fp64 has 53 bits of u and of v, in two
 //            streams; the others 31 and 24 bits of one block, computed in fp32. No number is larger
 //            than 8.6 (fp64) or 6.7.
-//   dropout  16 bits decide, so that eight neighbours share a block: element n has bits 16 (n mod 8)
-//            and up of the block with counter n / 8, and is kept where they are at least 65536 p. A
-//            probability counts as the next multiple of 2^-16.
+//   dropout  16 bits decide, so that eight consecutive elements share a block: element n has bits
+//            16 (n mod 8) and up of the block with counter n / 8, and is kept if they are at least
+//            65536 p. A probability is rounded up to a multiple of 2^-16.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -31,7 +31,7 @@ enum class Stream : int64_t { Uniform, Normal, NormalAngle, Dropout };
 
 static Value integer(int64_t value) { return Value::ofInt(SymExpr(value)); }
 
-/// The number of every element of a shape.
+/// The linear index of every element of a shape.
 static Value placesOf(Emitter &emit, const Shape &shape) {
   SymExpr count(1);
   for (SymExpr size : shape)
@@ -45,7 +45,7 @@ static Value randomBits(Emitter &emit, const Shape &shape, const Value &seed, St
   return emit.map(ScalarOp::Philox, {placesOf(emit, shape), integer(int64_t(stream)), seed});
 }
 
-/// Bits [from, from + count) as an integer that int32 holds where count is below 32.
+/// Bits [from, from + count) as an integer; it fits int32 if count is below 32.
 static Value cut(Emitter &emit, Value bits, int64_t from, int64_t count) {
   if (from)
     bits = emit.map(ScalarOp::Shr, {bits, integer(from)});
@@ -53,18 +53,19 @@ static Value cut(Emitter &emit, Value bits, int64_t from, int64_t count) {
   return count < 32 ? emit.cast(bits, DType::Int32, false) : bits;
 }
 
-/// A whole number of 2^-count.
+/// An integer multiple of 2^-count.
 static Value fraction(Emitter &emit, const Value &number, int64_t count, DType dtype) {
   return emit.map(ScalarOp::Mul,
                   {emit.cast(number, dtype, false), Value::ofFloat(std::ldexp(1, -int(count)))});
 }
 
-/// 16 random bits for every element of a shape, of which eight have a block.
+/// 16 random bits for every element of a shape; eight elements share a block.
 static Value fewBits(Emitter &emit, const Shape &shape, const Value &seed, Stream stream) {
   Value place = placesOf(emit, shape), block = emit.map(ScalarOp::Shr, {place, integer(3)});
   Value lower = emit.map(ScalarOp::Philox, {block, integer(int64_t(stream)), seed});
   Value upper = emit.map(ScalarOp::PhiloxUpper, {block, integer(int64_t(stream)), seed});
-  Value isUpper = emit.map(ScalarOp::Ne, {emit.map(ScalarOp::And, {place, integer(4)}), integer(0)});
+  Value isUpper =
+      emit.map(ScalarOp::Ne, {emit.map(ScalarOp::And, {place, integer(4)}), integer(0)});
   Value bits = emit.map(ScalarOp::Where, {isUpper, upper, lower});
   Value from = emit.map(ScalarOp::Mul, {emit.map(ScalarOp::And, {place, integer(3)}), integer(16)});
   return cut(emit, emit.map(ScalarOp::Shr, {bits, from}), 0, 16);
@@ -94,12 +95,12 @@ static Value normal(Emitter &emit, const Shape &shape, const Value &seed, DType 
   Value bits = randomBits(emit, shape, seed, Stream::Normal);
   int64_t digits = isWide ? 53 : 31;
   Value radius = fraction(emit, cut(emit, bits, isWide ? 11 : 0, digits), digits, computed);
-  // Half a step above: the logarithm of 0 is never taken.
+  // Half a step is added, so that the logarithm of 0 is never taken.
   radius = emit.map(ScalarOp::Add, {radius, Value::ofFloat(std::ldexp(0.5, -int(digits)))});
   Value log = emit.map(ScalarOp::Log, {radius});
   radius = emit.map(ScalarOp::Sqrt, {emit.map(ScalarOp::Mul, {log, Value::ofFloat(-2)})});
   Value angle = isWide ? randomBits(emit, shape, seed, Stream::NormalAngle) : bits;
-  // From -pi to pi, where a rounded multiple of pi is off by the least.
+  // From -pi to pi, where the error of a rounded multiple of pi is smallest.
   angle = emit.map(ScalarOp::Sub, {uniform(emit, angle, computed), Value::ofFloat(0.5)});
   angle = emit.map(ScalarOp::Mul, {angle, Value::ofFloat(2 * std::numbers::pi)});
   Value result = emit.map(ScalarOp::Mul, {radius, emit.map(ScalarOp::Cos, {angle})});
@@ -175,7 +176,8 @@ static Value dropout(Args &args) {
   Value bits = fewBits(emit, Shape(x->shape()), *seed, Stream::Dropout);
   Value scaled, keep;
   if (p.isStaticNumber()) {
-    keep = emit.map(ScalarOp::Ge, {bits, integer(int64_t(std::ceil(std::ldexp(float(p.asDouble()), 16))))});
+    keep = emit.map(ScalarOp::Ge,
+                    {bits, integer(int64_t(std::ceil(std::ldexp(float(p.asDouble()), 16))))});
     double share = 1 - p.asDouble();
     scaled = emit.map(ScalarOp::Mul, {*x, Value::ofFloat(share > 0 ? 1 / share : 0)});
   } else {

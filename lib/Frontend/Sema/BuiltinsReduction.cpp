@@ -7,7 +7,7 @@ using namespace tessera;
 using namespace tessera::sema;
 
 //===------------------------------------------------------------------------------------------===//
-// What they have in common
+// Common parts
 //===------------------------------------------------------------------------------------------===//
 
 gir::TensorType Reduction::type() const {
@@ -79,10 +79,10 @@ DType sema::accumulationType(DType type) {
 }
 
 //===------------------------------------------------------------------------------------------===//
-// Sums, extremes and tests
+// Sums, extrema and tests
 //===------------------------------------------------------------------------------------------===//
 
-/// sum and prod: integers and bools are summed in int64, as in PyTorch.
+/// sum and prod: integers and bools accumulate in int64, as in PyTorch.
 static Value sum(Args &args) {
   std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r)
@@ -126,8 +126,9 @@ static Value extreme(Args &args) {
   return reduce(args.emit(), args.builtin.reduce, *r);
 }
 
-/// The index of the first element equal to the extreme; nan counts as extreme. Elsewhere stands what a minimum leaves out,
-/// so that an element and its index are carried together in one pass.
+/// The index of the first element equal to the extremum; NaN counts as extremum. Other elements
+/// have the identity of a minimum, so that an element and its index are carried together in one
+/// pass.
 static Value indexOfExtreme(Emitter &emit, tessera::ReduceOp op, const Reduction &r) {
   Reduction kept = r;
   kept.keep = true;
@@ -174,7 +175,7 @@ static Value argExtreme(Args &args) {
   if (!r || !checkNotEmpty(args, *r))
     return Value::error();
   if (args[1].is(Value::None) && r->x.rank() != 1) {
-    // Over all elements: of the flattened tensor.
+    // Over all elements: the flattened tensor.
     r->x = Value::ofTensor(emit.reshape(r->x.tensor, {r->x.type().getNumElements()}));
     r->dims = {0};
     r->keep = false;
@@ -186,7 +187,7 @@ static Value anyOrAll(Args &args) {
   std::optional<Reduction> r = readReduction(args, 1, 2);
   if (!r)
     return Value::error();
-  // Of uint8 it is uint8, as in PyTorch, which had no bool once.
+  // The result for uint8 is uint8, as in PyTorch.
   DType result = Emitter::dtype(r->x) == DType::UInt8 ? DType::UInt8 : DType::Bool;
   r->x = args.emit().cast(r->x, DType::Bool, false);
   return args.emit().cast(reduce(args.emit(), args.builtin.reduce, *r), result, false);
@@ -210,7 +211,7 @@ static Value mean(Args &args) {
 }
 
 static Value variance(Args &args) {
-  // PyTorch's old forms: var(x, unbiased) and var(x, dim, unbiased).
+  // PyTorch's older forms: var(x, unbiased) and var(x, dim, unbiased).
   if (args[1].is(Value::Bool)) {
     args[2] = args[1];
     args[1] = Value::none();
@@ -247,12 +248,11 @@ static Value logsumexp(Args &args) {
   if (r->dims.empty())
     return r->x;
   Emitter &emit = args.emit();
-  auto op =
-      gir::LogSumExpOp::create(emit.builder, emit.loc(), r->type(), r->x.tensor, r->dims);
+  auto op = gir::LogSumExpOp::create(emit.builder, emit.loc(), r->type(), r->x.tensor, r->dims);
   return withKeptDims(emit, op.getResult(), *r);
 }
 
-/// softmax and log_softmax; a tensor without dimensions is one element.
+/// softmax and log_softmax; a rank-0 tensor is one element.
 template <typename MakeOp> static Value softmaxOf(Args &args, size_t dtypeIndex, MakeOp make) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
@@ -302,7 +302,8 @@ std::vector<Builtin> sema::reductionBuiltins() {
       entry("sum", "x, dim=None, keepdim=False, *, dtype=None", sum, "sum of elements", R::Sum),
       entry("prod", "x, dim=None, keepdim=False, *, dtype=None", sum, "product of elements",
             R::Prod),
-      entry("cumsum", "x, dim, *, dtype=None", cumulative, "sums of all elements up to each", R::Sum),
+      entry("cumsum", "x, dim, *, dtype=None", cumulative, "sums of all elements up to each",
+            R::Sum),
       entry("cumprod", "x, dim, *, dtype=None", cumulative, "products of all elements up to each",
             R::Prod),
       entry("amax", "x, dim=None, keepdim=False", extreme, "largest element", R::Max),

@@ -42,8 +42,8 @@ static Value reversed(Args &args) {
 static Value matrixTranspose(Args &args) {
   int64_t rank = args[0].rank();
   if (rank < 2)
-    return args.in.error(args.range, "'mT' needs at least two dimensions, found " +
-                                         describe(args[0]));
+    return args.in.error(args.range,
+                         "'mT' needs at least two dimensions, found " + describe(args[0]));
   llvm::SmallVector<int64_t> permutation = allDims(rank);
   std::swap(permutation[rank - 1], permutation[rank - 2]);
   return tensorOf(args.emit().transpose(args[0].tensor, permutation));
@@ -88,8 +88,8 @@ static Value permute(Args &args) {
     if (!dim)
       return Value::error();
     if (llvm::is_contained(permutation, *dim))
-      return args.in.error(args.part(1, k), "dimension " + std::to_string(*dim) +
-                                                " is named twice");
+      return args.in.error(args.part(1, k),
+                           "dimension " + std::to_string(*dim) + " is named twice");
     permutation.push_back(*dim);
   }
   if (permutation.size() != x->rank())
@@ -127,11 +127,11 @@ static Value reshapeTo(Args &args, const Value &x, Shape shape, SourceRange rang
     std::optional<int64_t> have = in.sizes.valueAtHand(total);
     std::optional<int64_t> divisor = in.sizes.valueAtHand(known);
     if (known.isConstant(0) || (have && divisor && (*divisor == 0 || *have % *divisor != 0)))
-      return in.sizeMismatch(range, "cannot reshape " + describe(x) + " to " + shapeText(shape) +
-                                        ": '" + total.str() + "' is not a multiple of '" +
-                                        known.str() + "'",
+      return in.sizeMismatch(range,
+                             "cannot reshape " + describe(x) + " to " + shapeText(shape) + ": '" +
+                                 total.str() + "' is not a multiple of '" + known.str() + "'",
                              total, known);
-    // Sizes that stay are no part of the quotient.
+    // Unchanged sizes are not part of the quotient.
     Shape rest(x.shape());
     known = SymExpr(1);
     for (size_t i = 0; i < shape.size(); ++i) {
@@ -143,15 +143,15 @@ static Value reshapeTo(Args &args, const Value &x, Shape shape, SourceRange rang
     }
     total = product(rest);
     SymExpr remainder = total.mod(known);
-    // Divisible at hand: by what is known of the symbols, or by a guard.
+    // Divisibility is known from the symbols, or assumed by a guard.
     if (!remainder.isConstant(0) &&
         !(known.isConstant() && in.sizes.knownDivisor(total) % known.constantValue() == 0))
       in.sizes.guard(remainder, SymExpr(0), range);
     shape[*open] = total.floorDiv(known);
   } else if (!in.sizes.equal(total, known, range)) {
-    return in.sizeMismatch(range, "cannot reshape " + describe(x) + " to " + shapeText(shape) +
-                                      ": '" + total.str() + "' elements become '" + known.str() +
-                                      "'",
+    return in.sizeMismatch(range,
+                           "cannot reshape " + describe(x) + " to " + shapeText(shape) + ": '" +
+                               total.str() + "' elements become '" + known.str() + "'",
                            total, known);
   }
   return tensorOf(args.emit().reshape(x.tensor, shape));
@@ -175,7 +175,7 @@ static Value flatten(Args &args) {
   if (!from || !to)
     return Value::error();
   if (*from > *to)
-    return args.error(1, "expected 'start_dim' not behind 'end_dim', found " +
+    return args.error(1, "expected 'start_dim' not after 'end_dim', found " +
                              std::to_string(*from) + " and " + std::to_string(*to));
   Shape shape(x->shape().take_front(*from));
   shape.push_back(product(x->shape().slice(*from, x->rank() ? *to - *from + 1 : 0)));
@@ -201,7 +201,7 @@ static Value squeeze(Args &args) {
   auto dims = args.dims(1, x->rank());
   if (!dims)
     return Value::error();
-  // A computed size may be 1 without showing it.
+  // A computed size may be 1 without being a constant.
   llvm::SmallVector<int64_t> dropped;
   for (int64_t dim : *dims) {
     SymExpr size = x->shape()[dim];
@@ -250,7 +250,7 @@ static Value expandAs(Args &args) {
   return expand(args);
 }
 
-/// Copies side by side: each dimension becomes (copies, size) and is merged.
+/// Repeats: each dimension becomes (copies, size) and is merged.
 static Value repeat(Args &args) {
   std::optional<Value> x = args.tensor(0);
   std::optional<Shape> counts = x ? args.shape(1) : std::nullopt;

@@ -1,13 +1,14 @@
 //===- BuiltinsSort.cpp - Sorting along a dimension -------------------------------------------===//
 //
-// Sorting is stable, and nan is larger than every number, as in PyTorch.
+// Sorting is stable, and NaN is larger than every number, as in PyTorch.
 //
-// Short rows are sorted by counting. An element's place is the number of elements that come before
-// it: smaller ones, and equal ones with a smaller index. Places are a reduction over pairs of
-// elements, and the element at a place is a reduction over all of them with one that counts; both
-// are scheduled and fused like any other, on every target. A row of n elements takes n² comparisons.
+// Short rows are sorted by counting. An element's position is the number of elements that precede
+// it: smaller ones, and equal ones with a smaller index. Positions are a reduction over pairs of
+// elements, and the element at a position is a reduction over all elements with one nonzero term.
+// Both are scheduled and fused like any other code, on every target. A row of n elements takes n²
+// comparisons.
 //
-// Long rows are sorted by `gir.argsort`, and their elements read in its order.
+// Long rows are sorted by `gir.argsort`, and their elements are gathered in its order.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -17,7 +18,7 @@
 using namespace tessera;
 using namespace tessera::sema;
 
-/// Rows of at most so many elements are sorted by counting.
+/// Rows of at most this many elements are sorted by counting.
 static constexpr int64_t mostCounted = 1024;
 
 namespace {
@@ -32,7 +33,7 @@ struct Rows {
 
 } // namespace
 
-/// The order of dimensions that moves `dim` to the end, or, `back`, from there to its place.
+/// The permutation that moves `dim` to the end, or, with `back`, from the end to its position.
 static llvm::SmallVector<int64_t> moved(int64_t rank, int64_t dim, bool back) {
   llvm::SmallVector<int64_t> order = allDims(rank);
   if (back)
@@ -56,7 +57,7 @@ static Value reduceLast(Emitter &emit, tessera::ReduceOp op, const Value &x) {
       gir::ReduceOp::create(emit.builder, emit.loc(), op, x.tensor, last).getResult());
 }
 
-/// The place of every element in its sorted row, as int32.
+/// The position of every element in its sorted row, as int32.
 static Value placesOf(Emitter &emit, const Rows &rows, bool descending) {
   int64_t rank = rows.x.rank();
   Value mine = Value::ofTensor(emit.unsqueeze(rows.x.tensor, {rank}));
@@ -65,18 +66,18 @@ static Value placesOf(Emitter &emit, const Rows &rows, bool descending) {
   Value row = emit.iota(pair, 0, DType::Int64), column = emit.iota(pair, 1, DType::Int64);
   Value isEarlier = emit.map(ScalarOp::Lt, {column, row});
   Value isLater = emit.map(ScalarOp::Gt, {column, row});
-  // Whether x comes behind y, or is equal to it.
+  // Whether x comes after y, or is equal to it.
   const Value &low = descending ? other : mine, &high = descending ? mine : other;
-  Value behind = emit.map(ScalarOp::Ge, {low, high});
+  Value comesAfter = emit.map(ScalarOp::Ge, {low, high});
   Value before = emit.map(ScalarOp::Not, {emit.map(ScalarOp::Ge, {high, low})});
   if (Emitter::isFloat(Emitter::dtype(rows.x))) {
-    behind = emit.map(ScalarOp::Or, {emit.map(ScalarOp::IsNan, {low}), behind});
+    comesAfter = emit.map(ScalarOp::Or, {emit.map(ScalarOp::IsNan, {low}), comesAfter});
     Value isNumber = emit.map(ScalarOp::Not, {emit.map(ScalarOp::IsNan, {high})});
     before = emit.map(ScalarOp::And, {isNumber, before});
   }
-  // An element does not meet itself: whatever its error, that says nothing of its place.
+  // An element is not compared with itself: its error bound would make its position uncertain.
   before = emit.map(ScalarOp::Where, {isLater, before, Value::ofBool(false)});
-  Value counts = emit.map(ScalarOp::Where, {isEarlier, behind, before});
+  Value counts = emit.map(ScalarOp::Where, {isEarlier, comesAfter, before});
   return reduceLast(emit, tessera::ReduceOp::Sum, emit.cast(counts, DType::Int32, false));
 }
 
@@ -99,7 +100,7 @@ static Value lowest(DType dtype) {
 
 /// The first `count` elements of the sorted rows and their indices.
 static std::pair<Value, Value> byCounting(Emitter &emit, const Rows &rows, bool descending,
-                                        SymExpr count) {
+                                          SymExpr count) {
   Value places = placesOf(emit, rows, descending);
   int64_t rank = rows.x.rank();
   Shape pair{count, rows.length};
@@ -110,13 +111,12 @@ static std::pair<Value, Value> byCounting(Emitter &emit, const Rows &rows, bool 
   DType dtype = Emitter::dtype(rows.x);
   Value values = reduceLast(emit, tessera::ReduceOp::Max,
                             emit.map(ScalarOp::Where, {isThere, other, lowest(dtype)}));
-  Value indices =
-      reduceLast(emit, tessera::ReduceOp::Sum,
-                 emit.map(ScalarOp::Where, {isThere, index, Value::ofInt(SymExpr(0))}));
+  Value indices = reduceLast(emit, tessera::ReduceOp::Sum,
+                             emit.map(ScalarOp::Where, {isThere, index, Value::ofInt(SymExpr(0))}));
   return {values, indices};
 }
 
-/// The same for long rows; `few` elements are wanted if that is known.
+/// The same for long rows; `few` is the number of requested elements if it is known.
 static std::pair<Value, Value> byKeys(Emitter &emit, const Rows &rows, bool descending,
                                       SymExpr count, std::optional<int64_t> few) {
   int64_t last = int64_t(rows.x.rank()) - 1;
@@ -126,9 +126,8 @@ static std::pair<Value, Value> byKeys(Emitter &emit, const Rows &rows, bool desc
   sizes.back() = count;
   if (!few)
     indices = emit.slice(indices, starts, llvm::SmallVector<int64_t>(last + 1, 1), sizes);
-  mlir::Value values =
-      gir::GatherOp::create(emit.builder, emit.loc(), rows.x.tensor, indices,
-                            llvm::ArrayRef<int64_t>{last}, allDims(last));
+  mlir::Value values = gir::GatherOp::create(emit.builder, emit.loc(), rows.x.tensor, indices,
+                                             llvm::ArrayRef<int64_t>{last}, allDims(last));
   return {Value::ofTensor(values), Value::ofTensor(indices)};
 }
 
@@ -143,7 +142,7 @@ static bool areLong(Args &args, SymExpr length) {
          isAtLeast(args, SymExpr(longest), length);
 }
 
-/// A number of elements that is small beside that of their row, whose size is known to be large.
+/// A number of elements that is small compared to the row, whose size is known to be large.
 static std::optional<int64_t> asFew(Args &args, SymExpr count, SymExpr length) {
   constexpr int64_t most = 1024, share = 256;
   if (!count.isConstant() || count.isConstant(0) || count.constantValue() > most ||
@@ -163,10 +162,9 @@ static Value sortBy(Args &args, const Value &x, int64_t dim, bool descending,
   }
   Rows rows = rowsOf(emit, x, dim);
   SymExpr wanted = count.value_or(rows.length);
-  auto [values, indices] =
-      areLong(args, rows.length)
-          ? byKeys(emit, rows, descending, wanted, asFew(args, wanted, rows.length))
-          : byCounting(emit, rows, descending, wanted);
+  auto [values, indices] = areLong(args, rows.length) ? byKeys(emit, rows, descending, wanted,
+                                                               asFew(args, wanted, rows.length))
+                                                      : byCounting(emit, rows, descending, wanted);
   auto back = [&](const Value &x) {
     return Value::ofTensor(emit.transpose(x.tensor, moved(x.rank(), rows.dim, true)));
   };

@@ -1,4 +1,4 @@
-//===- Calls.cpp - Calls of users' functions, and free names ----------------------------------===//
+//===- Calls.cpp - Calls of user functions, and free names ----------------===//
 #include "Builtins.h"
 
 using namespace tessera;
@@ -8,7 +8,7 @@ using namespace tessera::sema;
 Value Interpreter::call(const Value &callee, const CallExpr &call) {
   switch (callee.kind) {
   case Value::Error: {
-    // Arguments are looked at for errors of their own.
+    // Arguments are evaluated for their own errors.
     for (const Expr *arg : call.args)
       eval(arg);
     for (const KeywordArg &keyword : call.keywords)
@@ -26,7 +26,7 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
     return callBuiltin(*this, *callee.builtin, self, selfRange, call);
   }
   case Value::DType: {
-    // `fp16(x)`, `bool(n)`: conversions as NumPy spells them.
+    // `fp16(x)`, `bool(n)`: conversions in NumPy's spelling.
     std::string name(dtypeName(callee.dtype));
     if (name == "bool")
       if (const sema::Builtin *builtin = findBuiltin("bool"))
@@ -56,7 +56,7 @@ Value Interpreter::call(const Value &callee, const CallExpr &call) {
         .help("make tensors with tsr.zeros, tsr.full, tsr.iota");
   case Value::RegionType:
     return error(call.callee->range, "'Region' is for annotations")
-        .help("write Region[read] behind a parameter's name");
+        .help("write Region[read] after a parameter's name");
   default:
     return notCallable(callee, call);
   }
@@ -129,8 +129,8 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
       continue;
     }
     if (index == def.params.size()) {
-      error(keyword.nameRange, "'" + function.name + "' has no parameter '" +
-                                   std::string(keyword.name) + "'")
+      error(keyword.nameRange,
+            "'" + function.name + "' has no parameter '" + std::string(keyword.name) + "'")
           .didYouMean(closestName(keyword.name, names))
           .note(def.nameRange, "'" + function.name + "' is defined here");
       ok = false;
@@ -160,8 +160,8 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
   unsigned depth = 0;
   for (const Frame *at = frame; at; at = at->caller, ++depth)
     if (at->function->def == function.def)
-      return error(call.range, "recursion is not supported: '" + function.name +
-                                   "' is called while it runs")
+      return error(call.range,
+                   "recursion is not supported: '" + function.name + "' is called while it runs")
           .help("write a loop over a static range");
 
   Frame callee;
@@ -176,7 +176,7 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
     }
     ok &= bindParam(def.params[i], values[i], ranges[i]);
   }
-  // Arguments that break their promises would break the body too.
+  // Arguments that violate their annotations would cause errors in the body, too.
   if (ok)
     runBody();
   frame = callee.caller;
@@ -189,7 +189,7 @@ bool Interpreter::bindParam(const Param &param, const Value &value, SourceRange 
     TensorAnnotation annotation;
     Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
     readAnnotation(param.annotation, annotation);
-    diagnostics.rewind(checkpoint); // what is wrong with it is told below
+    diagnostics.rewind(checkpoint); // its error is reported below
     declareRegion(param.name, annotation);
   }
   bool isDefaultNone =
@@ -211,7 +211,7 @@ Value Interpreter::lookup(const std::string &name, SourceRange range) {
   if (auto it = frame->dims.find(name); it != frame->dims.end())
     return it->second;
   std::vector<std::string> candidates;
-  // As in Python, a name that the function assigns is its own throughout.
+  // As in Python, a name that the function assigns is local throughout.
   if (!assignedAt(name).isValid())
     if (std::optional<Value> value = frame->function->scope->lookup(*this, name, range, candidates))
       return *value;

@@ -9,6 +9,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 
+#include <deque>
 #include <limits>
 
 using namespace tessera;
@@ -36,11 +37,12 @@ public:
 
   mlir::OwningOpRef<mlir::ModuleOp> run();
   bool foundBindings() const { return sizes.foundBindings(); }
-  /// Whether the caller fixed two names to one size: what needs them equal was not seen.
+  /// Whether the caller fixed two names to one size, so that a required equality was not noticed.
   bool hidesNames() const;
 
 private:
   bool matchArguments();
+  const ArgSpec *fromAnnotation(const Param &param);
   void declareSizes();
   void declareTensor(unsigned index);
   void declareDim(unsigned index, unsigned dim, std::string name, bool named, SourceRange bound,
@@ -62,16 +64,104 @@ private:
   Interpreter in;
   Frame frame;
 
-  /// Per parameter: what is passed, the annotation, the symbols of its dimensions.
+  /// Per parameter: the argument, the annotation, the symbols of its dimensions.
   struct Slot {
     const ArgSpec *spec = nullptr;
     Interpreter::TensorAnnotation annotation;
     std::vector<SymExpr> dims;
   };
   std::vector<Slot> slots;
-  /// Symbols that the caller fixed: their bindings are no guards.
+  /// Arguments for the parameters that are not given.
+  std::deque<ArgSpec> annotated;
+  /// Symbols that the caller fixed: their bindings are not guards.
   std::set<std::string> fixedByCaller;
 };
+
+/// The annotation without `| None`.
+const Expr *requiredPart(const Expr *annotation) {
+  const auto *either = annotation ? annotation->as<BinaryExpr>() : nullptr;
+  if (!either || either->op != BinaryOp::Or)
+    return annotation;
+  return either->right->is<NoneExpr>() ? either->left : either->right;
+}
+
+/// The form of an argument on the command line: "x=fp32[M,512]". Parts that the annotation leaves
+/// open are filled with an example.
+std::string argumentExample(const Param &param, Interpreter::AnnotationKind kind,
+                            const Interpreter::TensorAnnotation &tensor) {
+  using Kind = Interpreter::AnnotationKind;
+  std::string name(param.name);
+  if (kind == Kind::Int)
+    return name + "=3";
+  if (kind == Kind::Float)
+    return name + "=0.5";
+  if (kind == Kind::Bool)
+    return name + "=true";
+  std::string sizes;
+  for (const Interpreter::DimAnnotation &dim : tensor.dims) {
+    std::string size = dim.kind == Interpreter::DimAnnotation::Size ? dim.size.str() : dim.name;
+    sizes += (sizes.empty() ? "" : ",") + (size.empty() ? "64" : size);
+  }
+  std::string_view dtype = dtypeName(tensor.dtype.value_or(DType::FP32));
+  return name + "=" + std::string(dtype) + "[" + (tensor.anyShape ? "64,64" : sizes) + "]" +
+         (kind == Kind::Tensor ? "" : ", or " + name + "=0.5 for a number");
+}
+
+/// The parts of an argument's type that an annotation leaves open; empty if none.
+std::string openPart(const Expr *written, Interpreter::AnnotationKind kind,
+                     const Interpreter::TensorAnnotation &tensor) {
+  using Kind = Interpreter::AnnotationKind;
+  if (!written)
+    return "it has no annotation";
+  if (kind == Kind::Int || kind == Kind::Float || kind == Kind::Bool)
+    return "";
+  if (kind != Kind::Tensor)
+    return "its annotation is not of a tensor or a number";
+  if (tensor.anyShape)
+    return "its annotation has no sizes";
+  if (llvm::any_of(tensor.dims, [](const auto &dim) { return dim.kind == dim.Rest; }))
+    return "its annotation leaves the number of dimensions open";
+  return tensor.dtype ? "" : "its annotation has no element type";
+}
+
+/// The argument that the annotation describes for a parameter that is not given; null after an
+/// error if it is incomplete. Named sizes are unknown, numbers are run-time values.
+const ArgSpec *Attempt::fromAnnotation(const Param &param) {
+  using Kind = Interpreter::AnnotationKind;
+  Interpreter::TensorAnnotation tensor;
+  const Expr *written = requiredPart(param.annotation);
+  Kind kind = written ? in.readAnnotation(written, tensor) : Kind::Other;
+  if (kind == Kind::Error)
+    return nullptr;
+  std::string open = openPart(written, kind, tensor);
+  if (!request.fromAnnotations || !open.empty()) {
+    Diagnostic &report =
+        diagnostics.error(param.nameRange, "missing argument '" + std::string(param.name) +
+                                               "' of '" + function.name + "'");
+    // A caller that resolves names is not the command line.
+    if (!request.resolver)
+      report.message += "; " + (request.fromAnnotations ? open + ": " : "") +
+                        "give it with --arg " + argumentExample(param, kind, tensor);
+    return nullptr;
+  }
+  ArgSpec &spec = annotated.emplace_back();
+  spec.name = param.name;
+  if (kind != Kind::Tensor) {
+    spec.kind = kind == Kind::Int     ? ArgSpec::Int
+                : kind == Kind::Float ? ArgSpec::Float
+                                      : ArgSpec::Bool;
+    return &spec;
+  }
+  spec.kind = ArgSpec::Tensor;
+  spec.dtype = *tensor.dtype;
+  for (const Interpreter::DimAnnotation &dim : tensor.dims)
+    spec.dims.emplace_back().size =
+        dim.kind == Interpreter::DimAnnotation::Size ? dim.size.constantValue() : -1;
+  spec.contiguous = true;
+  if (!spec.dims.empty())
+    spec.unitStrideDim = spec.dims.size() - 1;
+  return &spec;
+}
 
 /// Pairs the request's arguments with the parameters.
 bool Attempt::matchArguments() {
@@ -86,29 +176,27 @@ bool Attempt::matchArguments() {
       for (index = 0; index < params.size() && params[index].name != spec.name; ++index)
         names.push_back(params[index].name);
       if (index == params.size()) {
-        Diagnostic &report = diagnostics.error(function.def->nameRange,
-                                               "'" + function.name + "' has no parameter '" +
-                                                   spec.name + "'");
+        Diagnostic &report =
+            diagnostics.error(function.def->nameRange,
+                              "'" + function.name + "' has no parameter '" + spec.name + "'");
         report.didYouMean(closestName(spec.name, names)).fixIts.clear();
         unknown = true;
         continue;
       }
     } else if (index >= params.size()) {
       diagnostics.error(function.def->nameRange,
-                        "expected at most " + std::to_string(params.size()) +
-                            " arguments for '" + function.name + "', found " +
-                            std::to_string(request.arguments.size()));
+                        "expected at most " + std::to_string(params.size()) + " arguments for '" +
+                            function.name + "', found " + std::to_string(request.arguments.size()));
       return false;
     }
     slots[index].spec = &spec;
   }
   for (size_t i = 0; i < params.size(); ++i) {
     bool given = slots[i].spec && slots[i].spec->kind != ArgSpec::Default;
-    if (!given && !params[i].defaultValue && !unknown) {
-      diagnostics.error(params[i].nameRange, "missing argument '" + std::string(params[i].name) +
-                                                 "' of '" + function.name + "'");
-      ok = false;
-    }
+    if (given || params[i].defaultValue || unknown)
+      continue;
+    slots[i].spec = fromAnnotation(params[i]);
+    ok &= slots[i].spec != nullptr;
   }
   return ok && !unknown;
 }
@@ -175,10 +263,7 @@ void Attempt::declareTensor(unsigned index) {
   const ArgSpec &spec = *slot.spec;
   std::string paramName(param.name);
   Interpreter::TensorAnnotation &annotation = slot.annotation;
-  const Expr *written = param.annotation;
-  if (written)
-    if (const auto *either = written->as<BinaryExpr>(); either && either->op == BinaryOp::Or)
-      written = either->right->is<NoneExpr>() ? either->left : either->right;
+  const Expr *written = requiredPart(param.annotation);
   auto kind = written ? in.readAnnotation(written, annotation) : Interpreter::AnnotationKind::Other;
   bool scalar = kind == Interpreter::AnnotationKind::Int ||
                 kind == Interpreter::AnnotationKind::Float ||
@@ -286,7 +371,7 @@ void Attempt::declareScalar(unsigned index) {
   }
 }
 
-/// All symbols are declared before any is used, so that what fixes one of them is known.
+/// All symbols are declared before any is used, so that bindings of any of them are known.
 void Attempt::declareSizes() {
   for (unsigned i = 0; i < slots.size(); ++i) {
     if (!slots[i].spec)
@@ -311,7 +396,7 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
   std::span<Param> params = function.def->params;
   info.params.clear();
   llvm::SmallVector<mlir::Type> types;
-  // The names of sizes are in scope before defaults and the body are.
+  // The names of sizes are in scope before defaults and the body are evaluated.
   auto bindName = [&](const std::string &name, SourceRange range, const Value &value) {
     if (frame.dims.try_emplace(name, value).second)
       frame.dimRanges[name] = range;
@@ -370,9 +455,8 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
 
     unsigned dim = 0;
     for (const Interpreter::DimAnnotation &part : slot.annotation.dims) {
-      size_t count = part.kind == part.Rest
-                         ? slot.dims.size() + 1 - slot.annotation.dims.size()
-                         : 1;
+      size_t count =
+          part.kind == part.Rest ? slot.dims.size() + 1 - slot.annotation.dims.size() : 1;
       if (part.kind == part.Name && dim < slot.dims.size())
         bindName(part.name, part.range, Value::ofInt(type.getDim(dim)));
       dim += count;
@@ -403,7 +487,7 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
   }
 }
 
-/// What the function returns, as tensors; nothing after an error.
+/// The function's results as tensors; nothing after an error.
 std::optional<llvm::SmallVector<mlir::Value>> Attempt::results() {
   Value result = frame.result;
   SourceRange range = frame.returned ? frame.returned->range : function.def->nameRange;
@@ -412,7 +496,7 @@ std::optional<llvm::SmallVector<mlir::Value>> Attempt::results() {
   if (result.isSequence())
     parts = *result.elements;
   llvm::SmallVector<mlir::Value> values;
-  // What is written to arguments comes first.
+  // Written arguments come first.
   info.written.clear();
   for (const Param &param : function.def->params)
     if (auto region = frame.regions.find(param.name);
@@ -523,8 +607,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Attempt::run() {
   mlir::Location loc = emitter.loc(function.def->nameRange);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
   builder.setInsertionPointToEnd(module->getBody());
-  auto func = mlir::func::FuncOp::create(builder, loc, function.name,
-                                         builder.getFunctionType({}, {}));
+  auto func =
+      mlir::func::FuncOp::create(builder, loc, function.name, builder.getFunctionType({}, {}));
   mlir::Block *entry = func.addEntryBlock();
   builder.setInsertionPointToEnd(entry);
   bindArguments(func, entry);
@@ -540,15 +624,14 @@ mlir::OwningOpRef<mlir::ModuleOp> Attempt::run() {
   llvm::SmallVector<mlir::Type> resultTypes;
   for (mlir::Value value : *values)
     resultTypes.push_back(value.getType());
-  func.setFunctionType(
-      builder.getFunctionType(func.getFunctionType().getInputs(), resultTypes));
+  func.setFunctionType(builder.getFunctionType(func.getFunctionType().getInputs(), resultTypes));
   for (auto [i, name] : llvm::enumerate(info.written))
     func.setResultAttr(i, gir::kWritesAttr, builder.getStringAttr(name));
   finish(func);
   return module;
 }
 
-/// An operation that the verifier rejects is a fault of this compiler, reported as one.
+/// An operation that the verifier rejects is a bug in this compiler and reported as one.
 bool verifyModule(mlir::ModuleOp module, Diagnostics &diagnostics, SourceRange range) {
   std::string text;
   mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
@@ -562,13 +645,13 @@ bool verifyModule(mlir::ModuleOp module, Diagnostics &diagnostics, SourceRange r
   return false;
 }
 
-/// Attempts until one finds no more assumptions.
+/// Interprets repeatedly until there are no new assumptions.
 mlir::OwningOpRef<mlir::ModuleOp> interpret(mlir::MLIRContext &context, Program &program,
                                             const UserFunction &function, FrontendInfo &info,
                                             bool keepNames, bool &hidesNames) {
   Diagnostics &diagnostics = program.diagnostics;
   Assumptions assumptions;
-  // Each repetition binds at least one symbol more.
+  // Each repetition binds at least one more symbol.
   for (;;) {
     Diagnostics::Checkpoint checkpoint = diagnostics.checkpoint();
     Attempt attempt(context, program, function, assumptions, info, keepNames);
@@ -607,7 +690,8 @@ mlir::OwningOpRef<mlir::ModuleOp> tessera::compileToGraph(mlir::MLIRContext &con
   });
   if (module && !hidesNames)
     return module;
-  // Names that the caller's sizes hid are kept for messages, and where they are the message.
+  // Names that the caller's sizes replaced are kept for messages, and used where they explain the
+  // error.
   if (anyFixed) {
     std::vector<Diagnostic> taken = diagnostics.take(start);
     FrontendInfo named = info;

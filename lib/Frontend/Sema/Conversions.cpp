@@ -1,4 +1,4 @@
-//===- Conversions.cpp - Abstract values as the numbers that a place needs --------------------===//
+//===- Conversions.cpp - Conversion of abstract values to required kinds --===//
 #include "Emitter.h"
 
 using namespace tessera;
@@ -11,8 +11,32 @@ std::optional<int64_t> Interpreter::fix(SymExpr e, SourceRange range) {
     return value;
   ErrorBuilder report =
       error(range, "the value of '" + e.str() + "' must be known here, and it is not given");
+  if (std::string how = howToGive(e); !how.empty())
+    report.help(how);
   noteSize(report, e);
   return std::nullopt;
+}
+
+std::string Interpreter::howToGive(SymExpr e) {
+  // A caller that resolves names is not the command line.
+  if (program.request.resolver)
+    return "";
+  const Frame *entry = frame;
+  while (entry->caller)
+    entry = entry->caller;
+  std::set<std::string> names;
+  e.collectSymbols(names);
+  for (const std::string &name : names) {
+    const Sizes::Symbol *symbol = sizes.find(name);
+    if (!symbol || symbol->info.size || symbol->origins.empty())
+      continue;
+    auto [argument, dim] = symbol->origins.front();
+    std::string param(entry->function->def->params[argument].name);
+    return dim < 0 ? "give it with --arg " + param + "=VALUE"
+                   : "give dimension " + std::to_string(dim) + " of '" + param +
+                         "' as a number with --arg";
+  }
+  return "";
 }
 
 std::optional<bool> Interpreter::truth(const Value &value, SourceRange range,
@@ -37,7 +61,7 @@ std::optional<bool> Interpreter::truth(const Value &value, SourceRange range,
   case Value::List:
     return !value.elements->empty();
   case Value::Tensor:
-    // A bool argument has a value at hand; it is named by its symbol.
+    // A bool argument has a concrete value; its symbol names it.
     if (value.weak && value.number.isSymbol()) {
       std::optional<int64_t> number = fix(value.number, range);
       return number ? std::optional(*number != 0) : std::nullopt;

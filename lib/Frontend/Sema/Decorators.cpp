@@ -3,7 +3,7 @@
 //
 // `@tsr.function(numerics="strict")`, `@tsr.function(numerics=tsr.numerics(matmul="tf32"))` and
 // `@tsr.accum(fp32)`, as the command line reads them from the text. From Python the same options
-// come checked (python/tessera/options.py), which has the same table.
+// arrive checked (python/tessera/options.py), with the same table.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Program.h"
@@ -43,7 +43,7 @@ static const std::vector<Option> &knownOptions() {
   return *options;
 }
 
-/// The text of an option's value; empty for what has none.
+/// The text of an option's value; empty if it has none.
 static std::string optionText(const Expr *expr) {
   if (const auto *text = expr->as<StringExpr>())
     return std::string(text->value);
@@ -76,7 +76,7 @@ static std::string choice(const std::vector<std::string_view> &words) {
   return text;
 }
 
-/// What the option takes, where `text` is not it; else empty.
+/// The values that the option accepts if `text` is not one of them; otherwise empty.
 static std::string expectedValue(const Option &option, std::string_view text) {
   switch (option.kind) {
   case Option::Words:
@@ -104,10 +104,10 @@ void Program::readOption(std::string_view name, SourceRange nameRange, const Exp
     return;
   }
   std::string text = optionText(value);
-  // Words are strings or numbers, bools and types are not.
+  // Strings are words; numbers, bools and types are not.
   bool isString = value->is<StringExpr>();
-  bool written = known->kind == Option::Words  ? isString || value->is<IntegerExpr>()
-                 : known->kind == Option::Bool ? value->is<BoolExpr>()
+  bool written = known->kind == Option::Words         ? isString || value->is<IntegerExpr>()
+                 : known->kind == Option::Bool        ? value->is<BoolExpr>()
                  : known->kind == Option::Accumulator ? !isString
                                                       : true;
   std::string expected = expectedValue(*known, written ? text : "");
@@ -117,9 +117,9 @@ void Program::readOption(std::string_view name, SourceRange nameRange, const Exp
     return;
   }
   std::string found(diagnostics.sources.text(value->range));
-  Diagnostic &report = diagnostics.error(value->range, "expected " + expected + " for option '" +
-                                                           std::string(name) + "', found " +
-                                                           found.substr(0, 40));
+  Diagnostic &report =
+      diagnostics.error(value->range, "expected " + expected + " for option '" + std::string(name) +
+                                          "', found " + found.substr(0, 40));
   if (std::string_view near = closestName(text, known->words); isString && !near.empty())
     report.fix(value->range, '"' + std::string(near) + '"');
 }
@@ -166,7 +166,7 @@ void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {
   }
 }
 
-/// A file without a function to compile: a misspelled decorator, or none.
+/// A file without a decorated function: a misspelled decorator, or none.
 void Program::reportNoFunction(const Module &module, const FileScope &scope, uint32_t file) {
   const FunctionStmt *plain = nullptr;
   for (const Stmt *stmt : module.body) {

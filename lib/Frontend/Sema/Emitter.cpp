@@ -35,7 +35,7 @@ mlir::Location Emitter::loc() const {
 DType Emitter::promote(DType a, DType b) {
   if (a == b)
     return a;
-  // Neither holds the other, as with fp16 and bf16.
+  // Neither type contains the other, as with fp16 and bf16.
   if (isFloat8(a) && isFloat8(b))
     return DType::FP32;
   if (isFloat8(a) || isFloat8(b)) {
@@ -55,7 +55,7 @@ DType Emitter::promote(DType a, DType b) {
 }
 
 Emitter::Common Emitter::commonType(llvm::ArrayRef<Value> operands) {
-  // Tensors with dimensions, tensors without, and Python scalars, in falling order of weight.
+  // Tensors with dimensions, rank-0 tensors, and Python scalars, in decreasing priority.
   std::optional<DType> dim, zero, scalar;
   auto join = [](std::optional<DType> &into, DType type) {
     into = into ? promote(*into, type) : type;
@@ -71,7 +71,7 @@ Emitter::Common Emitter::commonType(llvm::ArrayRef<Value> operands) {
   }
   if (!dim && !zero)
     return {*scalar, true};
-  // A Python float among tensors counts as the default type.
+  // A Python float among tensors has the default type.
   if (scalar == DType::FP64)
     scalar = DType::FP32;
   auto combine = [](std::optional<DType> higher, std::optional<DType> lower) {
@@ -137,7 +137,7 @@ Value Emitter::asTensor(const Value &value) {
 std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
                                              llvm::ArrayRef<SourceRange> ranges) {
   Shape result;
-  std::vector<size_t> origin; // the operand that each size comes from
+  std::vector<size_t> origin; // the operand that determines each size
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].isTensor())
       continue;
@@ -157,7 +157,7 @@ std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
         origin[offset + dim] = i;
         continue;
       }
-      // A computed size that happens to be 1 broadcasts too, by a guard.
+      // A computed size whose concrete value is 1 broadcasts too, by a guard.
       if (in->sizes.valueAtHand(size) == 1 && in->sizes.valueAtHand(have) != 1) {
         in->sizes.fix(size, current);
         continue;
@@ -185,8 +185,8 @@ std::optional<Shape> Emitter::broadcastShape(llvm::ArrayRef<Value> operands,
   return result;
 }
 
-/// Arithmetic of a tensor of 16 or 8 bits with a Python scalar that the type does not hold exactly is
-/// done in fp32 and rounded once, as in PyTorch.
+/// Arithmetic of a 16-bit or 8-bit tensor with a Python scalar that the type cannot represent
+/// exactly is done in fp32 and rounded once, as in PyTorch.
 static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> operands, DType dtype) {
   bool arithmetic = info.arity == 2 && info.op != ScalarOp::Maximum &&
                     info.op != ScalarOp::Minimum &&
@@ -221,7 +221,7 @@ static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> oper
   });
 }
 
-/// The operation as users write it.
+/// The operation as written in programs.
 static std::string operatorName(ScalarOp op) {
   switch (op) {
   case ScalarOp::Neg:
@@ -302,7 +302,7 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
     break;
   }
 
-  // A Python int must fit the integer type that the tensors give it.
+  // A Python int must fit the integer type of the tensors.
   static constexpr unsigned widths[numDTypes] = {0, 0, 0, 0, 64, 32, 16, 8, 8, 1, 0, 0};
   unsigned width = widths[unsigned(dtype)];
   for (size_t i = isSelect; i < operands.size(); ++i) {
@@ -352,7 +352,7 @@ mlir::Value Emitter::broadcastTo(mlir::Value value, llvm::ArrayRef<SymExpr> shap
     if (!from[i].isConstant(1))
       same[i] = shape[dim];
   }
-  // Sizes that are equal without being the same expression are made so.
+  // Equal sizes with different expressions get the same expression.
   value = reshape(value, same);
   if (same == shape)
     return value;
@@ -411,17 +411,17 @@ mlir::Value Emitter::slice(mlir::Value value, llvm::ArrayRef<SymExpr> starts,
 }
 
 Value Emitter::iota(llvm::ArrayRef<SymExpr> shape, int64_t dim, DType dtype) {
-  return Value::ofTensor(gir::IotaOp::create(builder, loc(),
-                                             gir::TensorType::get(shape, type(dtype)), dim));
+  return Value::ofTensor(
+      gir::IotaOp::create(builder, loc(), gir::TensorType::get(shape, type(dtype)), dim));
 }
 
 //===------------------------------------------------------------------------------------------===//
 // Contractions
 //===------------------------------------------------------------------------------------------===//
 
-/// Batch dimensions that both operands have are contracted as such. One that only one of them has
-/// (or that is 1 in the other) is a free dimension of that operand, so nothing is repeated; a
-/// permutation of the result puts it where PyTorch has it.
+/// Batch dimensions that both operands have stay batch dimensions. One that only one of them has
+/// (or that is 1 in the other) is a free dimension of that operand, so that nothing is broadcast; a
+/// transpose of the result moves it to its position in PyTorch.
 Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRange,
                       SourceRange rightRange, std::string_view name) {
   if (left.isError() || right.isError())
@@ -451,7 +451,7 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
                                 "' and '" + overB.str() + "'",
                             overA, overB, {left, leftRange}, {right, rightRange});
 
-  // Batch dimensions, aligned at their ends.
+  // Batch dimensions, aligned at the end.
   int64_t leftBatches = std::max<int64_t>(leftRank - 2, 0);
   int64_t rightBatches = std::max<int64_t>(rightRank - 2, 0);
   int64_t batches = std::max(leftBatches, rightBatches);
@@ -500,7 +500,7 @@ Value Emitter::matmul(const Value &left, const Value &right, SourceRange leftRan
       gir::ContractOp::create(builder, loc(), a, b, shifted(leftBatch, leftUnit),
                               shifted(rightBatch, rightUnit), {overLeft}, {overRight});
 
-  // The result has common batches, then the left's free dimensions, then the right's.
+  // The result has common batches, then the left operand's free dimensions, then the right's.
   int64_t common0 = 0, left0 = leftBatch.size();
   int64_t leftFree = llvm::count(owners, Left) + (leftRank > 1);
   int64_t right0 = left0 + leftFree;

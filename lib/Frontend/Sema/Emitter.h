@@ -1,8 +1,8 @@
 //===- Emitter.h - Builds the graph -------------------------------------------------*- C++ -*-===//
 //
-// Turns operations on abstract values into `gir` operations: type promotion and broadcasting happen
-// here, so the graph has neither. Every operation carries the source range at which the interpreter
-// is, and the calls that led there.
+// Converts operations on abstract values to `gir` operations. Type promotion and broadcasting
+// happen here, so the graph has neither. Every operation has the source range that the interpreter
+// evaluates, and the call stack.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_EMITTER_H
@@ -33,10 +33,11 @@ public:
   mlir::OpBuilder builder;
   Diagnostics &diagnostics;
   Interpreter *in = nullptr;
-  /// Tensors that hold indices by what they are: each element is at least 0 and below this.
+  /// Tensors of known indices: each element is at least 0 and below this.
   llvm::DenseMap<mlir::Value, SymExpr> indexEnds;
 
-  /// Operations made while this lives come from `range`; messages point at `op`, if there is one.
+  /// Operations created in this scope have the location `range`; messages point at `op`, if there
+  /// is one.
   class At {
   public:
     At(Emitter *emitter, SourceRange range, SourceRange op = {}) : emitter(emitter) {
@@ -64,15 +65,13 @@ public:
   mlir::Location loc() const;
   mlir::Location loc(SourceRange range) const;
   mlir::Type type(DType dtype) { return dtypeToMlir(dtype, builder.getContext()); }
-  static DType dtype(const Value &tensor) {
-    return *dtypeFromMlir(tensor.type().getElementType());
-  }
+  static DType dtype(const Value &tensor) { return *dtypeFromMlir(tensor.type().getElementType()); }
 
   // Types.
   static bool isFloat8(DType type) { return type >= DType::FP8E4M3; }
   static bool isFloat(DType type) { return type <= DType::FP16 || isFloat8(type); }
   static DType promote(DType a, DType b);
-  /// The common type of operands as PyTorch has it, and whether all of them are Python scalars.
+  /// The promoted type of operands as in PyTorch, and whether all of them are Python scalars.
   struct Common {
     DType dtype;
     bool weak;
@@ -96,14 +95,14 @@ public:
   mlir::Value broadcastTo(mlir::Value value, llvm::ArrayRef<SymExpr> shape);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<SymExpr> shape);
   mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
-  /// Inserts dimensions of size 1 in front of these dimensions of the result.
+  /// Inserts dimensions of size 1 before these dimensions of the result.
   mlir::Value unsqueeze(mlir::Value value, llvm::ArrayRef<int64_t> resultDims);
   mlir::Value dropDims(mlir::Value value, llvm::ArrayRef<int64_t> dims);
   mlir::Value slice(mlir::Value value, llvm::ArrayRef<SymExpr> starts,
                     llvm::ArrayRef<int64_t> steps, llvm::ArrayRef<SymExpr> sizes);
 
   Value iota(llvm::ArrayRef<SymExpr> shape, int64_t dim, DType dtype);
-  /// `name` is what messages call the product.
+  /// `name` is the operation's name in messages.
   Value matmul(const Value &left, const Value &right, SourceRange leftRange, SourceRange rightRange,
                std::string_view name = "matmul");
   Value index(const Value &base, llvm::ArrayRef<Value> indices, llvm::ArrayRef<SourceRange> ranges);
@@ -115,7 +114,7 @@ private:
                                     SourceRange range);
   bool indexDim(SymExpr index, int64_t dim, SymExpr size, SourceRange range, SymExpr &start);
 
-  /// Where a message about the whole operation points: its operator, else all of it.
+  /// The location of a message about the whole operation: its operator, otherwise its full range.
   SourceRange place() const { return op.isValid() ? op : current; }
 
   SourceRange current;

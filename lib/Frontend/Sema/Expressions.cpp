@@ -22,7 +22,7 @@ Value Interpreter::eval(const Expr *expr) {
   return value;
 }
 
-/// The dotted path of an attribute of an attribute of a foreign module; empty for others.
+/// The dotted path of nested attributes of a foreign module; empty for others.
 std::string Interpreter::foreignPath(const AttributeExpr *expr) {
   bool chained = expr->base->is<AttributeExpr>();
   std::string path = chained ? frame->function->scope->qualifiedName(expr) : "";
@@ -56,7 +56,7 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     return Value::of(Value::Ellipsis);
   case ExprKind::Unary: {
     const auto *node = expr->as<UnaryExpr>();
-    // The least 64-bit integer can only be written as a negated literal that does not fit.
+    // The minimum 64-bit integer can only be written as a negated literal that does not fit.
     const auto *literal = node->operand->as<IntegerExpr>();
     if (node->op == UnaryOp::Negate && literal && literal->overflow &&
         diagnostics.sources.text(literal->range) == "9223372036854775808")
@@ -90,14 +90,14 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     size_t errors = diagnostics.errorCount();
     std::optional<bool> taken = truth(condition, node->condition->range);
     if (!taken) {
-      // What is computed for both cases is no branch.
+      // An expression that evaluates both cases is not a branch.
       std::string parts[] = {textOf(node->condition), textOf(node->whenTrue),
                              textOf(node->whenFalse)};
       std::string where = spell("where");
       bool known = !where.empty() && !parts[0].empty() && !parts[1].empty() && !parts[2].empty();
       if (known && condition.isTensor() && diagnostics.errorCount() != errors)
-        diagnostics.last()->fix(node->range, where + "(" + parts[0] + ", " + parts[1] + ", " +
-                                                 parts[2] + ")");
+        diagnostics.last()->fix(node->range,
+                                where + "(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")");
       return Value::error();
     }
     return eval(*taken ? node->whenTrue : node->whenFalse);
@@ -116,7 +116,7 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
               frame->function->scope->attribute(*this, path, expr->range, candidates))
         return *value;
     }
-    // What a region is can be asked by those who may not read what is in it.
+    // The type and shape of a region are accessible without the privilege to read it.
     const auto *name = node->base->as<NameExpr>();
     auto region = name ? frame->regions.find(name->name) : frame->regions.end();
     bool isLook = node->name == "shape" || node->name == "dtype" || node->name == "ndim";
@@ -140,7 +140,7 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
   case ExprKind::List:
     return makeSequence(Value::List, expr->as<ListExpr>()->elements, expr->range);
   case ExprKind::Unsupported:
-    // Inside a function it was reported before; a module-level constant is reached only now.
+    // Inside a function it was reported before; a module-level constant is evaluated only now.
     if (!emitter)
       return error(expr->range, std::string(expr->as<UnsupportedExpr>()->what) +
                                     " cannot be a constant of a @tsr.function");
@@ -161,7 +161,7 @@ Value Interpreter::makeSequence(Value::Kind kind, ExprList elements, SourceRange
   return result;
 }
 
-/// `and` and `or` give one of their operands, as in Python; all but the last must be static.
+/// `and` and `or` return one of their operands, as in Python; all but the last must be static.
 Value Interpreter::evalLogical(const LogicalExpr &expr) {
   Value value;
   for (size_t i = 0; i < expr.operands.size(); ++i) {
@@ -189,7 +189,7 @@ Value Interpreter::evalLogical(const LogicalExpr &expr) {
   return value;
 }
 
-/// `a < b < c` is `(a < b) and (b < c)`; between tensors the parts are joined by `&`.
+/// `a < b < c` is `(a < b) and (b < c)`; between tensors the parts are combined by `&`.
 Value Interpreter::evalCompare(const CompareExpr &expr) {
   Value left = eval(expr.operands[0]);
   Value result;
@@ -269,8 +269,7 @@ Value Interpreter::attribute(const Value &base, std::string_view name, const Att
   case Value::Object: {
     std::vector<std::string> candidates;
     std::string path = *base.text + "." + std::string(name);
-    if (std::optional<Value> value =
-            base.scope->attribute(*this, path, expr.range, candidates)) {
+    if (std::optional<Value> value = base.scope->attribute(*this, path, expr.range, candidates)) {
       // A method is called with its object.
       bool method = value->is(Value::Function) && !value->function->def->params.empty() &&
                     value->function->def->params[0].name == "self";
@@ -315,7 +314,7 @@ Value Interpreter::subscript(const SubscriptExpr &expr) {
     return Value::error();
   Emitter::At at(emitter, expr.range);
   if (base.isTensor()) {
-    // A tuple held by a name spreads like a written one; a list is positions along a dimension.
+    // A tuple variable is flattened like a literal one; a list is an index array along a dimension.
     if (!expr.isTuple && indices[0].is(Value::Tuple)) {
       std::vector<Value> spread = *indices[0].elements;
       return emitter->index(base, spread, std::vector<SourceRange>(spread.size(), ranges[0]));
@@ -352,8 +351,8 @@ Value Interpreter::subscriptSequence(const Value &base, const Value &index, Sour
     if (!at)
       return Value::error();
     if (*at < -size || *at >= size)
-      return error(range, "index " + std::to_string(*at) + " is out of range for " +
-                              describe(base));
+      return error(range,
+                   "index " + std::to_string(*at) + " is out of range for " + describe(base));
     return (*items)[*at < 0 ? *at + size : *at];
   }
   const std::vector<Value> &parts = *index.elements;

@@ -1,8 +1,8 @@
-//===- Gathers.cpp - Reads and writes at places that tensors hold -----------------------------===//
+//===- Gathers.cpp - Indexing by tensors ----------------------------------===//
 //
-// All reads become `gir.gather`, with indices broadcast to the result's shape. For indices outside
-// there is a `gir.check` beside it; without regard to that the operation takes the nearest element,
-// so that no memory elsewhere is read.
+// All reads become `gir.gather`, with indices broadcast to the result's shape. A `gir.check`
+// reports indices out of range; independently of it the operation clamps indices, so that it never
+// reads out of bounds.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Gathers.h"
@@ -35,7 +35,7 @@ std::optional<Value> sema::listedIndices(Emitter &emit, const Value &list) {
   };
   if (count == 0 || count > most || !llvm::all_of(*list.elements, isKnown))
     return std::nullopt;
-  // A choice by position, which needs no memory.
+  // A selection by position, which needs no memory access.
   Value position = emit.iota(SymExpr(int64_t(count)), 0, DType::Int64);
   Value result = emit.constant(DType::Int64, SymExpr(int64_t(count)), list.elements->back());
   for (size_t i = count - 1; i-- > 0;) {
@@ -45,14 +45,14 @@ std::optional<Value> sema::listedIndices(Emitter &emit, const Value &list) {
   return result;
 }
 
-/// The tensor whose elements a view has, each at least once.
+/// The tensor whose elements a view contains.
 static mlir::Value withoutViews(mlir::Value tensor) {
   mlir::Operation *op = tensor.getDefiningOp();
   bool isView = op && llvm::isa<gir::BroadcastOp, gir::ReshapeOp, gir::TransposeOp>(op);
   return isView ? withoutViews(op->getOperand(0)) : tensor;
 }
 
-/// Whether a tensor of integers is known to have none below 0 and none of `size` or more.
+/// Whether all elements of an integer tensor are known to be at least 0 and below `size`.
 static bool isWithin(Emitter &emit, mlir::Value tensor, SymExpr size) {
   auto fits = [&](SymExpr end) { return end == size || (size - end).isNonNegative(); };
   if (auto known = emit.indexEnds.find(tensor); known != emit.indexEnds.end())
@@ -60,7 +60,8 @@ static bool isWithin(Emitter &emit, mlir::Value tensor, SymExpr size) {
   mlir::Operation *op = tensor.getDefiningOp();
   if (auto iota = llvm::dyn_cast_or_null<gir::IotaOp>(op))
     return fits(iota.getType().getDim(iota.getDim()));
-  bool isSame = op && llvm::isa<gir::BroadcastOp, gir::ReshapeOp, gir::TransposeOp, gir::SliceOp>(op);
+  bool isSame =
+      op && llvm::isa<gir::BroadcastOp, gir::ReshapeOp, gir::TransposeOp, gir::SliceOp>(op);
   return isSame && isWithin(emit, op->getOperand(0), size);
 }
 
@@ -79,17 +80,18 @@ void sema::checkIndex(Emitter &emit, const Value &index, SymExpr size, bool mayC
   mlir::StringAttr excerpt;
   if (range.isValid())
     excerpt = build.getStringAttr(tessera::excerpt(emit.diagnostics.sources, range));
-  auto failure = gir::FailureAttr::get(
-      build.getContext(), build.getStringAttr("index"),
-      build.getStringAttr(llvm::StringRef(message.data(), message.size())),
-      build.getStrArrayAttr({size.str()}), excerpt);
+  auto failure =
+      gir::FailureAttr::get(build.getContext(), build.getStringAttr("index"),
+                            build.getStringAttr(llvm::StringRef(message.data(), message.size())),
+                            build.getStrArrayAttr({size.str()}), excerpt);
   gir::CheckOp::create(emit.builder, emit.loc(), holds.tensor, places.tensor, failure);
 }
 
-/// What is told of an index along a dimension, in a function if it has a name.
+/// The error message for an index along a dimension, naming the function if there is one.
 static std::string outOfRange(int64_t dim, std::string_view function = "") {
   std::string of = function.empty() ? "" : " of '" + std::string(function) + "'";
-  return "index {0}" + of + " is out of range for dimension " + std::to_string(dim) + " of size {1}";
+  return "index {0}" + of + " is out of range for dimension " + std::to_string(dim) +
+         " of size {1}";
 }
 
 /// The same for argument `i` of a call, which indexes `x` along `dim`.
@@ -143,7 +145,7 @@ Value sema::gatherAlong(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> d
 
 Value sema::indexByTensors(Emitter &emit, const Value &x, llvm::ArrayRef<const Value *> indices,
                            llvm::ArrayRef<SourceRange> ranges) {
-  // A tensor without dimensions is an integer: its dimension goes away and separates nothing.
+  // A rank-0 tensor acts like an integer: its dimension is removed and separates nothing.
   for (size_t dim = 0; dim < indices.size(); ++dim)
     if (indices[dim] && indices[dim]->rank() == 0) {
       sema::checkIndex(emit, *indices[dim], x.shape()[dim], true, outOfRange(dim), ranges[dim]);
@@ -182,7 +184,7 @@ Value sema::indexByTensors(Emitter &emit, const Value &x, llvm::ArrayRef<const V
 // Functions
 //===------------------------------------------------------------------------------------------===//
 
-/// Argument `i` as a tensor of integers.
+/// Argument `i` as an integer tensor.
 static std::optional<Value> indexArgument(Args &args, size_t i) {
   std::optional<Value> index = args.tensor(i);
   if (!index || isIndexType(Emitter::dtype(*index)))
@@ -196,7 +198,8 @@ static Value withDims(Args &args, const Value &x, Shape shape) {
   return Value::ofTensor(args.emit().reshape(x.tensor, shape));
 }
 
-/// Whether `index` is at most as large as `x` along every dimension but `dim`; reports where not.
+/// Whether `index` is at most as large as `x` along every dimension but `dim`; reports an error if
+/// not.
 static bool fitsInto(Args &args, size_t which, const Value &index, const Value &x, int64_t dim) {
   for (int64_t d : allDims(x.rank())) {
     SymExpr have = index.shape()[d], most = x.shape()[d];
@@ -222,7 +225,7 @@ static bool sameRank(Args &args, size_t i, const Value &value, const Value &x) {
   return false;
 }
 
-/// The part of `x` that has the sizes of `shape`, but for dimension `dim`.
+/// The part of `x` with the sizes of `shape`, except for dimension `dim`.
 static Value leadingPart(Args &args, const Value &x, llvm::ArrayRef<SymExpr> shape, int64_t dim) {
   Shape sizes(shape);
   if (dim >= 0)
@@ -259,7 +262,7 @@ static Value gather(Args &args) {
   return withDims(args, result, shape);
 }
 
-/// take(x, index): of the elements in order, or of the slices along `dim`.
+/// take(x, index): from the flattened elements, or from the slices along `dim`.
 static Value take(Args &args) {
   Emitter &emit = args.emit();
   std::optional<Value> x = args.tensor(0), index = x ? indexArgument(args, 1) : std::nullopt;
@@ -306,15 +309,15 @@ static Value embedding(Args &args) {
   std::optional<Value> weight = args.tensor(1), index = weight ? args.tensor(0) : std::nullopt;
   if (!index)
     return Value::error();
-  // Where only one of them can be the index, the order does not matter.
+  // If only one of them can be the index, the order does not matter.
   size_t which = !isIndexType(Emitter::dtype(*index)) && isIndexType(Emitter::dtype(*weight));
   if (which)
     std::swap(index, weight);
   if (!(index = indexArgument(args, which)))
     return Value::error();
   if (weight->rank() != 2)
-    return args.error(1 - which, "expected a matrix of weights for 'embedding', found " +
-                                     describe(*weight));
+    return args.error(1 - which,
+                      "expected a matrix of weights for 'embedding', found " + describe(*weight));
   if (!args[3].is(Value::None))
     return args.error(3, "'max_norm' changes the weights, which is not supported by this compiler");
   checkIndex(args, which, *index, *weight, 0);
@@ -344,7 +347,7 @@ static Value scatterAdd(Args &args) {
   checkIndex(args, 2, *index, *x, *dim);
   *src = leadingPart(args, *src, index->shape(), -1);
 
-  // Sums of narrow floats are carried in fp32; bools are counted.
+  // Sums of narrow floats accumulate in fp32; bools are counted.
   bool isBool = dtype == DType::Bool, isFloat = Emitter::isFloat(dtype);
   DType wide = isBool ? DType::Int32 : isFloat && dtype != DType::FP64 ? DType::FP32 : dtype;
   mlir::Value into = emit.cast(*x, wide, false).tensor;
@@ -365,13 +368,11 @@ std::vector<Builtin> sema::gatherBuiltins() {
       {"take", "x, index, dim=None", both, take,
        "elements of x as if it had one dimension, or slices along dim; indices below 0 count from "
        "the end"},
-      {"index_select", "x, dim, index", both, indexSelect,
-       "slices of x along a dimension"},
+      {"index_select", "x, dim, index", both, indexSelect, "slices of x along a dimension"},
       {"embedding",
        "x, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
        "sparse=False",
-       Builtin::Function, embedding,
-       "rows of weight at the indices x, which may also stand behind it"},
+       Builtin::Function, embedding, "rows of weight at the indices x, which may also come second"},
       {"scatter_add", "x, dim, index, src", both, scatterAdd,
        "x with elements of src added at indices along a dimension, in their order"},
   };

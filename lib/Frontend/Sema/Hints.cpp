@@ -1,9 +1,8 @@
-//===- Hints.cpp - What messages suggest ------------------------------------------------------===//
+//===- Hints.cpp - Suggestions in messages --------------------------------===//
 //
-// A message says what is wrong; most mistakes are of a few kinds whose cure is known: a name of
-// another library, a method that is not called, a reduction without `keepdim`, `and` between
-// tensors. Here are those cures, as words and, where the program's text can be changed by itself,
-// as replacements.
+// Most errors are of a few kinds with a known fix: a name of another library, a method that is not
+// called, a reduction without `keepdim`, `and` between tensors. This file adds these fixes to
+// messages, as text and, if the source can be edited automatically, as replacements.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -16,7 +15,7 @@ using namespace tessera::sema;
 // Texts
 //===------------------------------------------------------------------------------------------===//
 
-/// The first part of an expression that does not begin with a token of its own.
+/// The first part of an expression that does not start with a token of its own.
 static const Expr *firstPart(const Expr *expr) {
   switch (expr->kind) {
   case ExprKind::Binary:
@@ -70,7 +69,7 @@ void Interpreter::hintDivision(ErrorBuilder &report, const Value &value) {
     report.help("use '//' to divide integers").fix(value.division, "//");
 }
 
-/// The place behind the arguments of a reduction that could keep its dimensions and does not.
+/// The location after the arguments of a reduction that could keep its dimensions and does not.
 static SourceRange keepdimPlace(const Expr *expr) {
   const auto *call = expr->as<CallExpr>();
   const auto *callee = call ? call->callee->as<AttributeExpr>() : nullptr;
@@ -175,7 +174,7 @@ static void collectTargets(const Expr *target, llvm::StringMap<SourceRange> &nam
       collectTargets(element, names);
 }
 
-/// The names that statements assign, each with the first place.
+/// The names that statements assign, each with the first location.
 static void collectAssigned(Block block, llvm::StringMap<SourceRange> &names) {
   for (const Stmt *stmt : block) {
     if (const auto *assign = stmt->as<AssignStmt>())
@@ -208,7 +207,7 @@ SourceRange Interpreter::assignedAt(const std::string &name) {
   return it->second.lookup(name);
 }
 
-/// Python's functions that programs reach for, and what to do without them.
+/// Common Python functions that are not supported, and their replacements.
 static std::optional<std::string_view> pythonFunction(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> functions[] = {
       {"enumerate", "write 'for i in range(len(...))'"},
@@ -321,7 +320,7 @@ std::string_view sema::otherName(std::string_view name) {
   return {};
 }
 
-/// Attributes of other libraries' tensors that have no counterpart.
+/// Attributes of other libraries' tensors without a counterpart.
 static std::string_view instead(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"item", "values are known only when the function has run: use the tensor itself"},
@@ -357,7 +356,7 @@ Value Interpreter::noAttribute(const Value &base, std::string_view name,
     std::string plain(name.substr(0, name.size() - 1)), text = textOf(expr.base);
     ErrorBuilder report = error(expr.nameRange, quoted + " would change a tensor in place");
     report.help("'" + plain + "' gives a new one").fix(expr.nameRange, plain);
-    // A statement of its own has to keep the result.
+    // A statement must use the result.
     const auto *call = statement ? statement->as<CallExpr>() : nullptr;
     if (call && call->callee == &expr && expr.base->is<NameExpr>())
       report.fix(statement->range.atBegin(), text + " = ");
@@ -376,8 +375,8 @@ Value Interpreter::noAttribute(const Value &base, std::string_view name,
 }
 
 Value Interpreter::notCallable(const Value &callee, const CallExpr &call) {
-  SourceRange behind{call.range.file, call.callee->range.end, call.range.end};
-  std::string arguments(diagnostics.sources.text(behind));
+  SourceRange after{call.range.file, call.callee->range.end, call.range.end};
+  std::string arguments(diagnostics.sources.text(after));
   bool plain = arguments.size() >= 2 && arguments.front() == '(' && arguments.back() == ')' &&
                call.keywords.empty();
   std::string inside = plain ? arguments.substr(1, arguments.size() - 2) : "";
@@ -389,12 +388,12 @@ Value Interpreter::notCallable(const Value &callee, const CallExpr &call) {
     bool indexed = !inside.empty() && callee.isSequence();
     report.help(indexed ? "index it with []" : "leave out the parentheses");
     if (plain && (indexed || inside.empty()))
-      report.fix(behind, indexed ? "[" + inside + "]" : "");
+      report.fix(after, indexed ? "[" + inside + "]" : "");
     return report;
   }
   ErrorBuilder report =
       error(call.callee->range, "expected a function to call, found " + describe(callee));
   if (callee.isTensor() && !callee.weak && !inside.empty())
-    report.help("index it with []").fix(behind, "[" + inside + "]");
+    report.help("index it with []").fix(after, "[" + inside + "]");
   return report;
 }

@@ -1,9 +1,9 @@
 //===- Indexing.cpp - Subscripts of tensors ---------------------------------------------------===//
 //
-// Integers, slices, `...`, `None` and tensors of integers (Gathers.cpp). Bounds may be symbolic.
-// Python clamps a slice's bounds to the size; which side of a clamp holds is proven from what is
-// known of the sizes, or taken from the sizes at hand with a guard, so that the result's size stays
-// a plain expression.
+// Integers, slices, `...`, `None` and integer tensors (Gathers.cpp). Bounds may be symbolic. Python
+// clamps a slice's bounds to the size. Which side of a clamp applies is proven from facts about the
+// sizes, or taken from the concrete sizes with a guard, so that the result's size stays a simple
+// expression.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Gathers.h"
@@ -28,8 +28,9 @@ Value Emitter::index(const Value &base, llvm::ArrayRef<Value> given,
       return in->error(ranges[i], "an index can have only one '...'");
     bool isMask = index.isTensor() && (dtype(index) == DType::Bool || dtype(index) == DType::UInt8);
     if (isMask || index.isSequence())
-      return in->error(ranges[i], "indexing by " + describe(index) +
-                                      " is not supported by this compiler")
+      return in
+          ->error(ranges[i],
+                  "indexing by " + describe(index) + " is not supported by this compiler")
           .help(isMask ? "how many elements it takes depends on data: use tsr.where for a choice "
                          "by element"
                        : "use integers, slices and tensors of integers");
@@ -106,8 +107,8 @@ bool Emitter::indexDim(SymExpr index, int64_t dim, SymExpr size, SourceRange ran
     return false;
   }
   start = *fromFront ? index : size + index;
-  std::optional<bool> inside = in->sizes.nonNegative(
-      *fromFront ? size - index - SymExpr(1) : start, range);
+  std::optional<bool> inside =
+      in->sizes.nonNegative(*fromFront ? size - index - SymExpr(1) : start, range);
   if (inside == true)
     return true;
   ErrorBuilder report =
@@ -117,10 +118,10 @@ bool Emitter::indexDim(SymExpr index, int64_t dim, SymExpr size, SourceRange ran
   return false;
 }
 
-/// A slice's bound as Python clamps it: negative ones count from the end, then into [low, high].
+/// A slice's bound as clamped by Python: negative ones count from the end, then into [low, high].
 std::optional<SymExpr> Emitter::clampBound(SymExpr bound, SymExpr size, SymExpr low, SymExpr high,
                                            SourceRange range) {
-  // Beyond every size is far enough; sums with sizes stay within 64 bits.
+  // Larger than every size, but sums with sizes stay within 64 bits.
   constexpr int64_t beyond = int64_t(1) << 62;
   if (bound.isConstant())
     bound = SymExpr(std::clamp(bound.constantValue(), -beyond, beyond));
@@ -128,7 +129,7 @@ std::optional<SymExpr> Emitter::clampBound(SymExpr bound, SymExpr size, SymExpr 
   if (!fromFront)
     return std::nullopt;
   SymExpr at = *fromFront ? bound : size + bound;
-  // What counts from the front is not below `low`, what counts from the end not above `high`.
+  // A bound from the front is not below `low`, one from the end not above `high`.
   if (*fromFront) {
     std::optional<bool> fits = in->sizes.nonNegative(high - at, range);
     return fits ? std::optional(*fits ? at : high) : std::nullopt;
@@ -166,7 +167,7 @@ bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymE
     std::optional<SymExpr> clamped = clampBound(*given, size, low, high, range);
     if (!clamped)
       in->error(at(part), "the order of the slice's bound '" + given->str() + "' and the size '" +
-                           size.str() + "' must be known");
+                              size.str() + "' must be known");
     return clamped;
   };
   std::optional<SymExpr> from = bound(parts[0], backward ? high : SymExpr(0));
@@ -180,7 +181,7 @@ bool Emitter::sliceDim(const Value &slice, SymExpr size, SourceRange range, SymE
     return false;
   }
   start = *from;
-  // A step that reaches past the end takes one element; keep its product with sizes small.
+  // A step past the end selects one element; keep its product with sizes small.
   SymExpr stride(backward ? (step == INT64_MIN ? INT64_MAX : -step) : step);
   count = *some ? length.ceilDiv(stride) : SymExpr(0);
   // As for arguments, sizes 0 and 1 are special.

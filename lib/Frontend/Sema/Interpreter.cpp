@@ -23,7 +23,7 @@ ErrorBuilder &ErrorBuilder::note(SourceRange range, std::string text) {
 }
 
 void ErrorBuilder::noteCalls(Diagnostic &diagnostic, const Frame *frame) {
-  // An error in the call's own arguments shows the innermost call already.
+  // An error in the call's own arguments already shows the innermost call.
   auto shows = [&](const Frame *call) {
     return call->callSite.file == diagnostic.range.file &&
            call->callSite.begin <= diagnostic.range.begin &&
@@ -31,7 +31,7 @@ void ErrorBuilder::noteCalls(Diagnostic &diagnostic, const Frame *frame) {
   };
   if (frame && frame->caller && shows(frame))
     frame = frame->caller;
-  // A long chain is shown by its two ends.
+  // Only both ends of a long chain are shown.
   std::vector<const Frame *> chain;
   for (const Frame *at = frame; at && at->caller; at = at->caller)
     chain.push_back(at);
@@ -53,7 +53,7 @@ Interpreter::Interpreter(Program &program, Sizes &sizes, Emitter *emitter)
     emitter->in = this;
 }
 
-/// What was said about a place once is not said again for the next iteration or call.
+/// A message about a location is not repeated for the next iteration or call.
 ErrorBuilder Interpreter::error(SourceRange range, std::string message) {
   bool again = range.isValid() && diagnostics.hasErrorAt(range);
   return ErrorBuilder(again ? diagnostics.repeated(range)
@@ -182,8 +182,8 @@ Interpreter::Flow Interpreter::runFor(const ForStmt &loop) {
   if (iterable.isError())
     return Flow::Next;
   if (iterable.isTensor()) {
-    error(loop.iterable->range, "expected a range, a tuple or a list to loop over, found " +
-                                    describe(iterable))
+    error(loop.iterable->range,
+          "expected a range, a tuple or a list to loop over, found " + describe(iterable))
         .help("use operations on the whole tensor, or 'for i in range(n)' with x[i]");
     return Flow::Next;
   }
@@ -198,7 +198,7 @@ Interpreter::Flow Interpreter::runFor(const ForStmt &loop) {
     }
     assign(loop.target, item, loop.iterable->range);
     Flow flow = run(loop.body);
-    // What is wrong has been said; more iterations are slow then and add little.
+    // After an error, more iterations are slow and add little.
     exhausted |= iterations > 1000 && diagnostics.hasErrors();
     if (exhausted || flow == Flow::Return)
       return Flow::Return;
@@ -246,7 +246,7 @@ Interpreter::Flow Interpreter::runIf(const IfStmt &stmt) {
     Value condition = eval(branch.condition);
     std::optional<bool> taken = truth(condition, branch.condition->range);
     if (!taken) {
-      // Which branch runs is not known; names bound in one of them must not become errors too.
+      // The taken branch is not known; names bound in one of them must not cause further errors.
       for (const IfBranch &other : stmt.branches)
         for (const Stmt *inner : other.body)
           if (const auto *assigned = inner->as<AssignStmt>())
@@ -283,7 +283,7 @@ void Interpreter::runAssert(const AssertStmt &stmt) {
         ": " + std::string(text ? text->value : diagnostics.sources.text(stmt.message->range));
   }
   ErrorBuilder report = error(stmt.condition->range, message);
-  // What was compared, as far as the text does not say it.
+  // The compared values, as far as the text does not show them.
   const auto *compared = stmt.condition->as<CompareExpr>();
   for (const Expr *operand : compared ? compared->operands : ExprList()) {
     if (operand->is<IntegerExpr>() || operand->is<FloatExpr>() || operand->is<StringExpr>())

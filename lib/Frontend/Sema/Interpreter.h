@@ -1,9 +1,9 @@
 //===- Interpreter.h - Abstract interpretation of a function ------------------------*- C++ -*-===//
 //
-// Runs a function once over abstract values (Value.h). Control flow is decided while it runs, so
-// loops unroll and calls are inlined by themselves; only operations on tensors leave a trace, in
-// the graph. `Emitter` (Emitter.h) builds that graph, builtins (Builtins.h) are the language's
-// functions.
+// Evaluates a function once over abstract values (Value.h). Control flow is decided during
+// evaluation, so loops are unrolled and calls are inlined implicitly; only operations on tensors
+// are recorded, in the graph. `Emitter` (Emitter.h) builds that graph, builtins (Builtins.h) are
+// the language's functions.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_INTERPRETER_H
@@ -23,8 +23,8 @@ class Emitter;
 struct Region {
   enum : unsigned { Read = 1, Write = 2, ReduceSum = 4 };
   unsigned privileges = 0;
-  SourceRange range;   ///< of the privileges
-  Value value;         ///< as the caller gave it, or as it was last written
+  SourceRange range; ///< of the privileges
+  Value value;       ///< the caller's value, or the value last written
   bool isWritten = false;
 };
 
@@ -34,12 +34,12 @@ struct Frame {
   llvm::StringMap<Value> locals;
   /// Names of sizes in annotations; `*batch` is a tuple.
   llvm::StringMap<Value> dims;
-  /// Where each of them was bound.
+  /// The location where each of them was bound.
   llvm::StringMap<SourceRange> dimRanges;
   Value result = Value::none();
-  /// What stands behind the `return` that was reached.
+  /// The expression of the `return` that was reached.
   const ast::Expr *returned = nullptr;
-  /// Parameters that say what may be done with them.
+  /// Parameters with privileges.
   llvm::StringMap<Region> regions;
   SourceRange callSite;
   Frame *caller = nullptr;
@@ -47,8 +47,8 @@ struct Frame {
   bool isConstant = false;
 };
 
-/// An error under construction. When it is done, the calls that led to it are added as notes, and
-/// sizes without a name are written as a reader knows them.
+/// An error under construction. Its destructor adds the call stack as notes, and replaces unnamed
+/// sizes by names that the user knows.
 class ErrorBuilder {
 public:
   ErrorBuilder(Diagnostic &diagnostic, const Frame *frame, const Sizes &sizes)
@@ -59,13 +59,13 @@ public:
   /// The calls from `frame` outward.
   static void noteCalls(Diagnostic &diagnostic, const Frame *frame);
 
-  /// Adds a note; the same one a second time is left out.
+  /// Adds a note; repetitions are dropped.
   ErrorBuilder &note(SourceRange range, std::string text);
   ErrorBuilder &fix(SourceRange range, std::string replacement) {
     diagnostic.fix(range, std::move(replacement));
     return *this;
   }
-  /// A replacement at the place of the last note.
+  /// A replacement at the location of the last note.
   ErrorBuilder &fixNote(SourceRange range, std::string replacement) {
     diagnostic.notes.back().fix(range, std::move(replacement));
     return *this;
@@ -105,11 +105,11 @@ public:
   ErrorBuilder error(SourceRange range, std::string message);
 
   // Statements and calls (Interpreter.cpp, Calls.cpp).
-  /// Reports what a function has that is not supported, once. False if there is something.
+  /// Reports the unsupported constructs of a function, once. Returns false if there are any.
   bool checkFunction(const UserFunction &function, SourceRange callSite = {});
-  /// Runs the body of the current frame and checks what it returns.
+  /// Evaluates the body of the current frame and checks the returned value.
   void runBody();
-  /// `self`, where it is not null, goes before the call's arguments.
+  /// `self`, if not null, precedes the call's arguments.
   Value callFunction(const UserFunction &function, const Value *self, const ast::CallExpr &call);
   Value call(const Value &callee, const ast::CallExpr &call);
   /// Binds parameter `index` of the frame's function to a value, checking its annotation.
@@ -129,7 +129,7 @@ public:
                 SourceRange leftRange, SourceRange rightRange);
   Value multiply(const Value &left, const Value &right, SourceRange range);
 
-  // Conversions, with a message where the value is not what is needed. `what` names it: "'dim'".
+  // Conversions, with a message if the value is of another kind. `what` names it: "'dim'".
   std::optional<bool> truth(const Value &value, SourceRange range,
                             std::string_view what = "a branch");
   std::optional<SymExpr> toSize(const Value &value, SourceRange range, std::string_view what);
@@ -137,14 +137,16 @@ public:
   std::optional<double> toDouble(const Value &value, SourceRange range, std::string_view what);
   std::optional<std::vector<Value>> toSequence(const Value &value, SourceRange range,
                                                std::string_view what);
-  /// A size expression's value, which becomes a guard.
+  /// The value of a size expression, which becomes a guard.
   std::optional<int64_t> fix(SymExpr e, SourceRange range);
+  /// How an unknown size or int is given on the command line; empty if it cannot be.
+  std::string howToGive(SymExpr e);
   /// A symbolic number as a weak rank-0 tensor.
   Value sizeAsTensor(SymExpr e, bool asFloat);
 
-  /// Reports that two sizes differ, with notes on where they come from.
+  /// Reports that two sizes differ, with notes on their origin.
   Value sizeMismatch(SourceRange range, std::string message, SymExpr a, SymExpr b);
-  /// The same for two operands, each with its range, which is noted with what it is.
+  /// The same for two operands, each with a note that describes it at its range.
   struct Operand {
     const Value &value;
     SourceRange range;
@@ -154,29 +156,30 @@ public:
   void noteSize(ErrorBuilder &error, SymExpr e);
 
   // Suggestions (Hints.cpp).
-  /// The source text of an expression, in parentheses where an operator or an attribute beside it
-  /// would take it apart; empty where it spans lines.
+  /// The source text of an expression, in parentheses if an adjacent operator or attribute would
+  /// split it; empty if it spans lines.
   std::string textOf(const ast::Expr *expr, bool asOperand = false) const;
-  /// How the program at hand spells a name of the language: "tsr.exp"; empty if it cannot.
+  /// The spelling of a name of the language in the current program: "tsr.exp"; empty if it has
+  /// none.
   std::string spell(std::string_view name) const;
-  /// The same for texts, where the usual spelling stands for none.
+  /// The same for messages, with the usual spelling as default.
   std::string usual(std::string_view name) const;
-  /// Adds to an error about an operator what would make it right.
+  /// Adds a suggestion to an error about an operator.
   void hintOperator(Diagnostic &report, ast::BinaryOp op, const Value &left, const Value &right,
                     const ast::Expr *leftExpr, const ast::Expr *rightExpr);
   /// `x > 0 & x < 1` compares with `0 & x`.
   void hintPrecedence(const ast::CompareExpr &expr);
   /// `a and b` of tensors as `a & b`.
   std::string asBitwise(const ast::LogicalExpr &expr) const;
-  /// A name that the function assigns somewhere: where. The invalid range if nowhere.
+  /// The location where the function assigns a name; the invalid range if nowhere.
   SourceRange assignedAt(const std::string &name);
   Value unknownName(const std::string &name, SourceRange range,
                     const std::vector<std::string> &candidates);
   Value noAttribute(const Value &base, std::string_view name, const ast::AttributeExpr &expr);
   Value notCallable(const Value &callee, const ast::CallExpr &call);
-  /// The expression that is the statement being run; null in other statements.
+  /// The expression of the current expression statement; null in other statements.
   const ast::Expr *statement = nullptr;
-  /// "use '//'" where a float was made by dividing integers.
+  /// "use '//'" if a float results from dividing integers.
   void hintDivision(ErrorBuilder &report, const Value &value);
 
   // Annotations (Annotations.cpp).
@@ -195,7 +198,7 @@ public:
     std::optional<DType> dtype;
     SourceRange range;
     SourceRange dtypeRange;
-    /// Of a region: what the function does with it.
+    /// For a region: its privileges.
     unsigned privileges = 0;
     SourceRange privilegeRange;
   };
@@ -205,17 +208,17 @@ public:
 
   // Regions (Regions.cpp).
   AnnotationKind readRegion(const ast::SubscriptExpr &annotation, TensorAnnotation &tensor);
-  /// Notes what the annotation lets the current function do with a parameter.
+  /// Records the privileges of a parameter from its annotation.
   void declareRegion(std::string_view name, const TensorAnnotation &annotation);
-  /// The region's value, or an error where the function may not read it.
+  /// The region's value, or an error if the function must not read it.
   Value readRegionValue(const std::string &name, Region &region, SourceRange range);
   /// `y[...] = value`, and with an operator `y[...] += value`.
   void writeRegion(const ast::SubscriptExpr &target, const Value &value, const ast::Expr *written,
                    const ast::AugAssignStmt *update = nullptr);
-  /// Reports the regions that the current function should write and does not.
+  /// Reports the regions that the current function must write and does not.
   void checkRegionsWritten();
 
-  /// Counts work, so that a small program cannot run for ever. False after an error.
+  /// Counts work, so that a small program cannot run forever. Returns false after an error.
   bool spend(SourceRange range, uint64_t steps = 1);
 
   static constexpr uint64_t maxSteps = 3'000'000;

@@ -1,8 +1,8 @@
-//===- Operators.cpp - Operators on known numbers and sequences, and the way to tensors -------===//
+//===- Operators.cpp - Operators on known numbers and sequences -----------===//
 //
-// Known values are computed as Python computes them, with integers of 64 bits that may not
-// overflow. Symbolic integers stay size expressions where the operator has one. If an operand is a
-// tensor, or a symbolic integer meets a float, the operation goes to the graph.
+// Known values are computed as in Python, with 64-bit integers that must not overflow. Symbolic
+// integers stay size expressions if the operator has one. If an operand is a tensor, or a symbolic
+// integer is combined with a float, the operation is emitted to the graph.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -115,7 +115,7 @@ Value Interpreter::applyBinary(BinaryOp op, const Value &left, const Value &righ
   SourceRange leftRange = leftExpr->range, rightRange = rightExpr->range;
   auto isOperand = [](const Value &value) { return value.isTensor() || value.isNumber(); };
   bool anyTensor = left.isTensor() || right.isTensor();
-  // A symbolic integer in floating point arithmetic is computed when the function runs.
+  // A symbolic integer in floating-point arithmetic is computed at run time.
   auto isInt = [](const Value &v) { return v.is(Value::Int) || v.is(Value::Bool); };
   bool symbolicFloat = left.isNumber() && right.isNumber() &&
                        !(left.isStaticNumber() && right.isStaticNumber()) &&
@@ -240,7 +240,7 @@ Value Interpreter::intBinary(BinaryOp op, SymExpr left, SymExpr right, SourceRan
       return Value::ofInt(left * right);
     case BinaryOp::FloorDiv:
     case BinaryOp::Mod:
-      // A divisor that may be zero has to be known.
+      // A divisor that may be zero must be known.
       if (!right.isConstant() && !sizes.provablyNonNegative(right - SymExpr(1)))
         break;
       return Value::ofInt(op == BinaryOp::Mod ? left.mod(right) : left.floorDiv(right));
@@ -397,7 +397,7 @@ Value Interpreter::compare(CompareOp op, const Value &left, const Value &right, 
 
   auto isOperand = [](const Value &value) { return value.isTensor() || value.isNumber(); };
   if (!isOperand(left) || !isOperand(right)) {
-    // `x == None` has a plain answer; other pairs are mistakes.
+    // `x == None` has a static result; other pairs are errors.
     if (op == CompareOp::Eq || op == CompareOp::Ne)
       return Value::ofBool(op == CompareOp::Ne);
     return error(range, "cannot compare " + describe(left) + " with " + describe(right));
@@ -407,8 +407,8 @@ Value Interpreter::compare(CompareOp op, const Value &left, const Value &right, 
   return emitter->map(ops[unsigned(op)], {left, right}, {leftRange, rightRange});
 }
 
-/// Python's `==` between known values. Sizes that differ in expression are compared by value, which
-/// becomes a guard.
+/// Python's `==` between known values. Sizes with different expressions are compared by value,
+/// which becomes a guard.
 std::optional<bool> Interpreter::staticEqual(const Value &left, const Value &right,
                                              SourceRange range) {
   if (!spend(range))

@@ -1,4 +1,4 @@
-//===- Program.cpp - The preprocessor ---------------------------------------------------------===//
+//===- Program.cpp - Parsed sources and scopes ----------------------------===//
 #include "Program.h"
 
 #include "Builtins.h"
@@ -113,7 +113,7 @@ void FileScope::bindTarget(const Expr *target, const Expr *value, SourceRange ra
   }
 }
 
-/// Enters the module-level names; blocks of `if`, `try` and the like count as module level.
+/// Adds the module-level names; blocks of `if`, `try` and the like count as module level.
 void FileScope::collect(Block block, const std::string &prefix) {
   auto bindName = [&](std::string_view name, Binding binding) {
     if (prefix.empty() && !name.empty())
@@ -136,7 +136,7 @@ void FileScope::collect(Block block, const std::string &prefix) {
       break;
     case StmtKind::FromImport: {
       const auto *node = stmt->as<FromImportStmt>();
-      // What Python wants to be a file's first import.
+      // Python requires this import to be a file's first one.
       if (!firstImport.isValid() && node->module != "__future__")
         firstImport = stmt->range.atBegin();
       if (node->star && (node->module == "tessera" || node->module == "math")) {
@@ -230,7 +230,7 @@ std::optional<Value> FileScope::lookup(Interpreter &in, const std::string &name,
   return std::nullopt;
 }
 
-/// What programs use of other libraries besides their functions: constants and types.
+/// Constants and types that programs use of other libraries besides their functions.
 static std::optional<Value> foreignConstant(const std::string &path) {
   std::string_view module = std::string_view(path).substr(0, path.rfind('.'));
   if (module != "numpy" && module != "torch" && module != "jax.numpy")
@@ -298,7 +298,7 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
       return Value(in.error(range, (isLaterType(last) ? "type '" : "operation '") +
                                        std::string(last) + "' is not supported by this compiler"));
     if (ours) {
-      // The import is to be corrected, and its uses with it.
+      // The import has to be corrected, and its uses with it.
       std::string_view near = otherName(last);
       if (near.empty())
         near = closestName(last, languageNames(path.substr(0, dot)));
@@ -315,7 +315,7 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     break;
   }
   case Binding::Constant: {
-    // Evaluated in a frame of its own: the function's locals are not in sight of the module.
+    // Evaluated in a separate frame: the module does not see the function's locals.
     static const UserFunction moduleLevel;
     UserFunction here = moduleLevel;
     here.scope = this;
@@ -403,7 +403,7 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
   }
   case Resolution::Module:
     value = Value::ofText(Value::Module, answer.text);
-    // Attributes of a foreign module are asked for under the name that the program uses.
+    // Attributes of a foreign module are resolved under the program's name for it.
     if (answer.text != "tessera" && answer.text != "math")
       value = fromConstant(Constant(Constant::Object), path, this);
     break;
@@ -431,7 +431,7 @@ std::string ResolverScope::spelling(std::string_view path) const {
     if (isModule && path.starts_with("tessera.") && (found.empty() || name == "tsr"))
       found = name + std::string(path.substr(7));
   }
-  // A name that the function has not used may still be there.
+  // A name that the function has not used may still exist.
   for (const char *name : {"tsr", "tessera"}) {
     if (!found.empty() || !path.starts_with("tessera."))
       break;
@@ -447,8 +447,8 @@ std::string ResolverScope::spelling(std::string_view path) const {
 //===------------------------------------------------------------------------------------------===//
 
 const Module *Program::parse(const SourceText &source, bool snippet) {
-  uint32_t file = diagnostics.sources.add(source.file, source.text, source.firstLine,
-                                          source.columnShift);
+  uint32_t file =
+      diagnostics.sources.add(source.file, source.text, source.firstLine, source.columnShift);
   size_t errors = diagnostics.errorCount();
   modules.push_back(parseModule(diagnostics, file, snippet));
   return diagnostics.errorCount() == errors ? modules.back().get() : nullptr;
@@ -490,8 +490,7 @@ UserFunction *Program::resolvedFunction(const std::string &id, const SourceText 
                                         const std::string &name) {
   UserFunction *&function = resolved[id];
   if (!function)
-    function =
-        parseFunction(source, name, addScope(std::make_unique<ResolverScope>(*this, id)));
+    function = parseFunction(source, name, addScope(std::make_unique<ResolverScope>(*this, id)));
   return function;
 }
 
@@ -556,8 +555,8 @@ std::vector<std::string> tessera::findFunctions(const SourceText &source,
   Request request;
   request.source = source;
   Program program(request, diagnostics);
-  uint32_t file = diagnostics.sources.add(source.file, source.text, source.firstLine,
-                                          source.columnShift);
+  uint32_t file =
+      diagnostics.sources.add(source.file, source.text, source.firstLine, source.columnShift);
   std::unique_ptr<Module> module = parseModule(diagnostics, file);
   bool hasImports = llvm::any_of(module->body, [](const Stmt *stmt) {
     return stmt->is<ImportStmt>() || stmt->is<FromImportStmt>();

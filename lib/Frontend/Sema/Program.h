@@ -1,9 +1,9 @@
-//===- Program.h - Parsed sources and where free names are looked up ----------------*- C++ -*-===//
+//===- Program.h - Parsed sources and scopes --------------------*- C++ -*-===//
 //
-// The preprocessor. A `Program` owns the parsed texts of one compilation and their scopes. The
-// scope of a whole file finds its decorated functions, resolves imports and aliases, and evaluates
-// a module-level constant when a function first reaches it. The scope of a function that came from
-// Python asks the caller's resolver. Both outlive the attempts of the interpreter (Sizes.h).
+// A `Program` owns the parsed texts of one compilation and their scopes. The scope of a whole file
+// finds its decorated functions, resolves imports and aliases, and evaluates a module-level
+// constant on its first use. The scope of a function that came from Python uses the caller's
+// resolver. Both outlive the attempts of the interpreter (Sizes.h).
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_PROGRAM_H
@@ -16,29 +16,31 @@
 
 namespace tessera::sema {
 
-/// What a function may do with an argument: `Region[read | write]`.
+/// The privileges of a function on an argument: `Region[read | write]`.
 inline constexpr std::string_view privilegeNames[] = {"read", "write", "reduce_sum"};
 
 class FileScope;
 class Interpreter;
 class Program;
 
-/// Where the free names of functions are looked up.
+/// Resolves the free names of functions.
 class Scope {
 public:
   virtual ~Scope();
-  /// The value of a free name. Nothing if there is none; then `candidates` has names that exist.
+  /// The value of a free name. If there is none, `candidates` gets existing names.
   virtual std::optional<Value> lookup(Interpreter &in, const std::string &name, SourceRange range,
                                       std::vector<std::string> &candidates) = 0;
   /// The value of an attribute of an object, by its dotted path.
   virtual std::optional<Value> attribute(Interpreter &in, const std::string &path,
                                          SourceRange range,
                                          std::vector<std::string> &candidates) = 0;
-  /// How a qualified name of the language is written here: "tsr.exp"; empty if it cannot be.
+  /// The spelling of a qualified name of the language in this scope: "tsr.exp"; empty if it has
+  /// none.
   virtual std::string spelling(std::string_view path) const = 0;
-  /// What a dotted expression names through imports: "tessera.function"; empty if unknown.
+  /// The qualified name of a dotted expression through imports: "tessera.function"; empty if
+  /// unknown.
   virtual std::string qualifiedName(const ast::Expr *) const { return ""; }
-  /// Where a line with an import can be added; the invalid range if that is not in sight.
+  /// The location where an import line can be added; invalid if unknown.
   virtual SourceRange importPlace() const { return {}; }
 };
 
@@ -57,9 +59,9 @@ public:
   /// The requested function, or null after an error.
   UserFunction *load();
 
-  /// Parses a text that holds one function, and gives it.
+  /// Parses a text with one function, and returns it.
   UserFunction *parseFunction(const SourceText &source, const std::string &name, Scope *scope);
-  /// The function that the resolver calls `id`: one and the same, however it is reached.
+  /// The function with the resolver's `id`: always the same object.
   UserFunction *resolvedFunction(const std::string &id, const SourceText &source,
                                  const std::string &name);
   UserFunction *addFunction(const ast::FunctionStmt *def, Scope *scope, std::string name);
@@ -76,7 +78,7 @@ private:
   const ast::Module *parse(const SourceText &source, bool snippet);
   // Decorators (Decorators.cpp).
   void readDecorators(const FileScope &scope, const ast::FunctionStmt &def);
-  /// The options of the request. False after an error.
+  /// Checks the options of the request. Returns false after an error.
   bool checkOptions();
   void readOption(std::string_view name, SourceRange nameRange, const ast::Expr *value);
   void reportNoFunction(const ast::Module &module, const FileScope &scope, uint32_t file);
@@ -110,9 +112,9 @@ public:
 private:
   struct Binding {
     enum { Import, Constant, Function, Class, Other } kind = Other;
-    std::string path;                   // Import: the qualified name
-    const ast::Expr *value = nullptr;   // Constant: the value, or a part of it
-    std::optional<size_t> element;      // Constant: of a tuple assignment
+    std::string path;                 // Import: the qualified name
+    const ast::Expr *value = nullptr; // Constant: the value, or a part of it
+    std::optional<size_t> element;    // Constant: of a tuple assignment
     const ast::FunctionStmt *def = nullptr;
     SourceRange range;
     enum { Unknown, Running, Known } state = Unknown;
@@ -151,12 +153,12 @@ private:
   std::map<std::string, std::vector<std::string>> missing;
 };
 
-/// The value that a qualified name of the language stands for: "tessera", "tessera.softmax",
-/// "math.pi", "tessera.fp16".
+/// The value of a qualified name of the language: "tessera", "tessera.softmax", "math.pi",
+/// "tessera.fp16".
 std::optional<Value> languageName(const std::string &path);
-/// Our name for an operation that other libraries call `name`; empty where there is none.
+/// The language's name for another library's operation `name`; empty if there is none.
 std::string_view otherName(std::string_view name);
-/// Types of the language that this compiler does not compute with.
+/// Types of the language that this compiler does not support.
 bool isLaterType(std::string_view name);
 /// All names in a module of the language, for "did you mean".
 std::vector<std::string_view> languageNames(std::string_view module);

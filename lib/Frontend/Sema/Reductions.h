@@ -1,4 +1,4 @@
-//===- Reductions.h - What builtins that reduce have in common ----------------------*- C++ -*-===//
+//===- Reductions.h - Common parts of reductions ----------------*- C++ -*-===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_REDUCTIONS_H
 #define TESSERA_LIB_FRONTEND_SEMA_REDUCTIONS_H
 
@@ -18,17 +18,17 @@ struct Reduction {
 
 /// Reads x (argument 0), its dimensions and `keepdim`; nothing after an error.
 std::optional<Reduction> readReduction(Args &args, size_t dimIndex, size_t keepIndex);
-/// Puts reduced dimensions back as dimensions of size 1, where they are kept.
+/// Restores the reduced dimensions as dimensions of size 1 if they are kept.
 Value withKeptDims(Emitter &emit, mlir::Value value, const Reduction &r);
-/// Over no dimensions, the tensor is its own result.
+/// Over no dimensions, the tensor is the result.
 Value reduce(Emitter &emit, tessera::ReduceOp op, const Reduction &r);
 Value sumOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool keep = false);
 Value meanOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool keep = false);
-/// Reports a reduction over nothing that has no value. False then.
+/// Reports a reduction over an empty set without an identity; then returns false.
 bool checkNotEmpty(Args &args, const Reduction &r);
-/// Reports an operand that is not of floating point. False then.
+/// Reports an operand that is not floating point; then returns false.
 bool requireFloat(Args &args, const Value &x);
-/// The type in which values of this one are accumulated: fp32 for the narrower ones.
+/// The accumulation type of this type: fp32 for narrower ones.
 DType accumulationType(DType type);
 
 } // namespace tessera::sema

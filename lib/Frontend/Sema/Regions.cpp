@@ -1,9 +1,9 @@
-//===- Regions.cpp - What a function may do with its arguments --------------------------------===//
+//===- Regions.cpp - Privileges on arguments ------------------------------===//
 //
-// `Region[read]` is read and never changed; `Region[write]` is written as a whole, `y[...] = value`,
-// and not read before that; `Region[reduce_sum]` is added to, `y[...] += value`, and not read at
-// all; `Region[read | write]` is both read and written. What is written becomes a result of the
-// function, in front of those that it returns; callers give it the argument's own memory.
+// `Region[read]` is read and never changed. `Region[write]` is written as a whole, `y[...] =
+// value`, and not read before that. `Region[reduce_sum]` is added to, `y[...] += value`, and never
+// read. `Region[read | write]` is both read and written. Written regions become the function's
+// first results, before the returned values; callers pass the argument's own memory for them.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Builtins.h"
@@ -30,8 +30,8 @@ static unsigned readPrivileges(Interpreter &in, const Expr *expr) {
   if (value.isError())
     return 0;
   auto wrong = [&](const std::string &found, llvm::StringRef near) {
-    ErrorBuilder report =
-        in.error(expr->range, "expected read, write or reduce_sum in 'Region[...]', found " + found);
+    ErrorBuilder report = in.error(
+        expr->range, "expected read, write or reduce_sum in 'Region[...]', found " + found);
     std::string_view meant = closestName(near, privilegeNames);
     report.didYouMean(expr->is<StringExpr>() ? "" : meant);
     if (expr->is<StringExpr>() && !meant.empty())
@@ -60,8 +60,8 @@ Interpreter::AnnotationKind Interpreter::readRegion(const SubscriptExpr &annotat
   if (!privileges)
     return AnnotationKind::Error;
   if (privileges & Region::ReduceSum && privileges != Region::ReduceSum) {
-    error(first->range, "the privilege reduce_sum stands alone: what is added to is neither read "
-                        "nor written")
+    error(first->range, "reduce_sum cannot be combined with other privileges: the region is "
+                        "neither read nor written")
         .help("use read | write to do both");
     return AnnotationKind::Error;
   }
@@ -103,12 +103,11 @@ Value Interpreter::readRegionValue(const std::string &name, Region &region, Sour
   return report;
 }
 
-/// Whether the indices name all of a tensor: `...`, `:`, and several of them.
+/// Whether the indices select the whole tensor: `...`, `:`, and several of them.
 static bool isWhole(const SubscriptExpr &target) {
   return llvm::all_of(target.indices, [](const Expr *index) {
     const auto *slice = index->as<SliceExpr>();
-    return index->is<EllipsisExpr>() ||
-           (slice && !slice->lower && !slice->upper && !slice->step);
+    return index->is<EllipsisExpr>() || (slice && !slice->lower && !slice->upper && !slice->step);
   });
 }
 
@@ -161,8 +160,8 @@ void Interpreter::writeRegion(const SubscriptExpr &target, const Value &value, c
   }
   SourceRange range = written->range;
   if (!next.isTensor() && !next.isNumber()) {
-    error(range, "expected a tensor or a number for region '" + name + "', found " +
-                     describe(next));
+    error(range,
+          "expected a tensor or a number for region '" + name + "', found " + describe(next));
     return;
   }
   DType wanted = Emitter::dtype(region.value);

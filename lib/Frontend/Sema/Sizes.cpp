@@ -40,18 +40,109 @@ Sizes::Symbol *Sizes::find(const std::string &name) {
   return it == index.end() ? nullptr : &symbols[it->second];
 }
 
-std::string Sizes::readable(std::string_view text) const {
-  auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
+static bool isWordChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80);
+}
+static bool isDigitChar(char c) { return c >= '0' && c <= '9'; }
+
+namespace {
+/// Finds size expressions in a message, by the grammar of SymExpr::str.
+class ExpressionScan {
+public:
+  explicit ExpressionScan(std::string_view text) : text(text) {}
+
+  /// One past the expression that starts here; `at` itself if there is none.
+  size_t sum(size_t at) {
+    size_t end = product(starts(at, "-") ? at + 1 : at);
+    while (starts(end, " + ") || starts(end, " - ")) {
+      size_t next = product(end + 3);
+      if (next == end + 3)
+        break;
+      end = next;
+    }
+    return end > at + 1 || (end > at && isWordChar(text[at])) ? end : at;
+  }
+
+private:
+  bool starts(size_t at, std::string_view token) const {
+    return at < text.size() && text.substr(at).starts_with(token);
+  }
+
+  size_t product(size_t at) {
+    size_t end = factor(at);
+    while (end > at && starts(end, "*")) {
+      size_t next = factor(end + 1);
+      if (next == end + 1)
+        break;
+      end = next;
+    }
+    return end;
+  }
+
+  /// A number, a name, the dimension of a name (`x.1`), or a call.
+  size_t factor(size_t at) {
+    size_t end = at;
+    while (end < text.size() && isWordChar(text[end]))
+      ++end;
+    if (end == at)
+      return at;
+    if (starts(end, "(")) {
+      size_t close = arguments(end + 1);
+      return close > end + 1 ? close : end;
+    }
+    size_t last = end + 1;
+    while (last < text.size() && isDigitChar(text[last]))
+      ++last;
+    bool isDim = !isDigitChar(text[at]) && starts(end, ".") && last > end + 1;
+    return isDim ? last : end;
+  }
+
+  /// One past `a, b)`; `at` if it is not here.
+  size_t arguments(size_t at) {
+    // Messages also quote the user's text, which may be nested to any depth.
+    if (depth == 32)
+      return at;
+    ++depth;
+    size_t begin = at, end = sum(begin);
+    while (end > begin && starts(end, ", ")) {
+      begin = end + 2;
+      end = sum(begin);
+    }
+    --depth;
+    return end > begin && starts(end, ")") ? end + 1 : at;
+  }
+
+  std::string_view text;
+  unsigned depth = 0;
+};
+} // namespace
+
+std::optional<SymExpr> Sizes::expressionIn(std::string_view text) const {
+  bool hasSymbols = false;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && (isWordChar(text[end]) || text[end] == '.'))
+      ++end;
+    bool isName = end > at && !isDigitChar(text[at]) && (end == text.size() || text[end] != '(');
+    if (isName && !index.count(std::string(text.substr(at, end - at))))
+      return std::nullopt;
+    hasSymbols |= isName;
+    at = end + 1;
+  }
+  return hasSymbols ? SymExpr::parse(text) : std::nullopt;
+}
+
+/// Replaces unnamed symbols by names that the user knows.
+std::string Sizes::withoutOwnNames(std::string_view text) const {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     size_t begin = at, end = at;
-    while (end < text.size() && isWord(text[end]))
+    while (end < text.size() && isWordChar(text[end]))
       ++end;
     size_t last = end + 1;
-    while (last < text.size() && isDigit(text[last]))
+    while (last < text.size() && isDigitChar(text[last]))
       ++last;
-    bool word = end > begin && !isDigit(text[begin]) && (begin == 0 || text[begin - 1] != '.');
+    bool word = end > begin && !isDigitChar(text[begin]) && (begin == 0 || text[begin - 1] != '.');
     bool numbered = word && end < text.size() && text[end] == '.' && last > end + 1;
     auto it = numbered ? index.find(std::string(text.substr(begin, last - begin))) : index.end();
     if (it == index.end()) {
@@ -59,12 +150,42 @@ std::string Sizes::readable(std::string_view text) const {
       out += text.substr(begin, at - begin);
       continue;
     }
-    const Symbol &symbol = symbols[it->second];
     std::string dim(text.substr(end + 1, last - end - 1)), base(text.substr(begin, end - begin));
-    out += symbol.named       ? base + "[" + dim + "]"
-           : symbol.info.size ? std::to_string(*symbol.info.size)
-                              : base + ".shape[" + dim + "]";
+    out += symbols[it->second].named ? base + "[" + dim + "]" : base + ".shape[" + dim + "]";
     at = last;
+  }
+  return out;
+}
+
+std::string Sizes::readable(std::string_view text) const {
+  auto unnamedAtHand = [&](const std::string &name) -> std::optional<SymExpr> {
+    const Symbol &symbol = symbols[index.at(name)];
+    return symbol.named || !symbol.info.size ? std::nullopt
+                                             : std::optional(SymExpr(*symbol.info.size));
+  };
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    bool isInside = at > 0 && (isWordChar(text[at - 1]) || text[at - 1] == '.');
+    size_t end = isInside ? at : ExpressionScan(text).sum(at);
+    std::optional<SymExpr> expr = expressionIn(text.substr(at, end - at));
+    if (!expr) {
+      // A word of prose, or a character between words.
+      end = at + 1;
+      while (isWordChar(text[at]) && end < text.size() && isWordChar(text[end]))
+        ++end;
+      out += text.substr(at, end - at);
+      at = end;
+      continue;
+    }
+    SymExpr known = expr->substitute(unnamedAtHand);
+    out += withoutOwnNames(known.str());
+    bool isQuoted = at > 0 && text[at - 1] == '\'' && end < text.size() && text[end] == '\'';
+    std::optional<int64_t> value = valueAtHand(known);
+    at = end;
+    if (isQuoted && value && !known.isConstant() && !known.isSymbol()) {
+      out += "' (" + std::to_string(*value) + " in this call)";
+      ++at;
+    }
   }
   return out;
 }
@@ -104,15 +225,14 @@ std::optional<int64_t> Sizes::fix(SymExpr e, SourceRange reason) {
   return value;
 }
 
-/// Binds an unnamed symbol so that `difference` becomes zero, if one occurs alone in it.
+/// Binds an unnamed symbol that occurs linearly so that `difference` becomes zero, if there is one.
 bool Sizes::solve(SymExpr difference, SourceRange reason) {
   std::set<std::string> names;
   difference.collectSymbols(names);
-  // The symbol that was declared last gives way: messages and types keep the first one's name.
+  // The symbol that was declared last is bound: messages and types keep the first one's name.
   std::vector<std::string> ordered(names.begin(), names.end());
-  std::sort(ordered.begin(), ordered.end(), [&](const std::string &a, const std::string &b) {
-    return index[a] > index[b];
-  });
+  std::sort(ordered.begin(), ordered.end(),
+            [&](const std::string &a, const std::string &b) { return index[a] > index[b]; });
   for (const std::string &name : ordered) {
     if (find(name)->named)
       continue;
@@ -133,13 +253,13 @@ bool Sizes::solve(SymExpr difference, SourceRange reason) {
 
 namespace {
 
-/// A size as a fraction of polynomials, where quotients that are exact are no longer rounded.
+/// A size as a fraction of polynomials, in which exact quotients are not rounded.
 struct Fraction {
   SymExpr numerator;
   SymExpr denominator = SymExpr(1);
 };
 
-/// Collects in `assumed` the remainders that have to be zero and are not known to be.
+/// Collects in `assumed` the remainders that must be zero and are not known to be.
 class FractionBuilder {
 public:
   explicit FractionBuilder(const Sizes &sizes) : sizes(sizes) {}
@@ -194,7 +314,7 @@ int64_t Sizes::knownDivisor(SymExpr e) const {
   });
 }
 
-/// What is left of two products without the factors that both have.
+/// Divides two products by their common factors.
 static std::pair<SymExpr, SymExpr> withoutCommonFactors(SymExpr a, SymExpr b) {
   auto factors = [](SymExpr e) -> std::vector<SymExpr> {
     if (e.kind() != SymExpr::Kind::Mul)
@@ -215,7 +335,7 @@ static std::pair<SymExpr, SymExpr> withoutCommonFactors(SymExpr a, SymExpr b) {
   return result;
 }
 
-/// `A * C` is `B * C` where A is B.
+/// `A * C` equals `B * C` if A equals B.
 bool Sizes::equalByFactors(SymExpr a, SymExpr b, SourceRange reason) {
   if (a == b)
     return true;
@@ -225,7 +345,7 @@ bool Sizes::equalByFactors(SymExpr a, SymExpr b, SourceRange reason) {
   return solve(left - right, reason);
 }
 
-/// `4 * floordiv(E, 4)` is `E` where 4 divides E: as it is known to, or by a guard.
+/// `4 * floordiv(E, 4)` equals `E` if 4 divides E, as a fact or by a guard.
 bool Sizes::equalByExactDivision(SymExpr a, SymExpr b, SourceRange reason) {
   FractionBuilder builder(*this);
   Fraction left = builder.build(a), right = builder.build(b);
@@ -260,7 +380,7 @@ bool Sizes::equal(SymExpr a, SymExpr b, SourceRange reason) {
     return false;
   if (unify(a, b, reason))
     return true;
-  // Different names are never assumed equal, also where they happen to be.
+  // Different names are never assumed equal, even if their concrete values are.
   std::set<std::string> inA, inB;
   a.collectSymbols(inA);
   b.collectSymbols(inB);
@@ -321,7 +441,7 @@ std::optional<int64_t> Sizes::lowerBound(SymExpr e) const {
   return std::nullopt;
 }
 
-/// A term of a sum as coefficient and atom; the atom is empty for other shapes of terms.
+/// A term of a sum as coefficient and atom; the atom is empty for other forms of terms.
 static std::pair<int64_t, std::optional<SymExpr>> coefficientAndAtom(SymExpr term) {
   if (term.kind() != SymExpr::Kind::Mul)
     return {1, term};
@@ -335,7 +455,7 @@ bool Sizes::provablyNonNegative(SymExpr e, unsigned depth) const {
     return true;
   if (depth == 4 || e.isConstant())
     return false;
-  // Replace one subtracted quotient, minimum or remainder by a bound that it does not exceed.
+  // Replaces one subtracted quotient, minimum or remainder by an upper bound.
   std::vector<SymExpr> terms = {e};
   if (e.kind() == SymExpr::Kind::Add)
     terms = e.operands();

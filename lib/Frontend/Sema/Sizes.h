@@ -1,10 +1,10 @@
-//===- Sizes.h - The symbolic sizes of a function and what is assumed of them -------*- C++ -*-===//
+//===- Sizes.h - Symbolic sizes of a function and their assumptions -*- C++ -*-===//
 //
-// Sizes stay symbols until the program needs to know something of them. Then the values at hand
-// decide, and what they decided is recorded: as a binding of the symbol (`S` is 128, `y.0` is
-// `x.0`) or as a guard on expressions. A binding changes types that were made before it was known;
-// therefore the function is interpreted again, from the start, with the bindings found so far,
-// until no new ones are found. `Assumptions` is what survives from one attempt to the next.
+// Sizes stay symbols until the program needs to know something about them. Then the concrete values
+// decide, and the decision is recorded: as a binding of the symbol (`S` is 128, `y.0` is `x.0`) or
+// as a guard on expressions. A binding changes types that were created before; therefore the
+// function is interpreted again, from the start, with the bindings found so far, until there are no
+// new ones. `Assumptions` is kept from one attempt to the next.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_SIZES_H
@@ -16,7 +16,7 @@
 
 namespace tessera::sema {
 
-/// What is assumed of symbols, with the place that needed it.
+/// Assumptions about symbols, with the location that requires each.
 struct Assumptions {
   struct Binding {
     SymExpr value;
@@ -34,7 +34,7 @@ class Sizes {
 public:
   struct Symbol {
     SymbolInfo info;
-    /// Given by an annotation or as an int argument: never assumed equal to another one.
+    /// Named by an annotation or an int argument: never assumed equal to another one.
     bool named = false;
     SourceRange bound;
     std::string description; // of an unnamed one: "dimension 0 of 'x'"
@@ -43,36 +43,40 @@ public:
 
   explicit Sizes(Assumptions &assumptions) : assumptions(assumptions) {}
 
-  /// Declares a symbol (once) and gives what it stands for in this attempt.
+  /// Declares a symbol (once) and returns its binding in this attempt.
   SymExpr declare(Symbol symbol);
   Symbol *find(const std::string &name);
-  /// A message with the symbols that have no name of the user's replaced: "x.1" becomes the size at
-  /// hand, or else "x.shape[1]".
+  /// Rewrites the sizes in a message for the user: an unnamed symbol becomes its concrete size, or
+  /// else "x.shape[1]", and expressions are folded; a quoted expression over names is followed by
+  /// its concrete value.
   std::string readable(std::string_view text) const;
   const std::vector<Symbol> &all() const { return symbols; }
 
-  /// The value with the sizes at hand.
+  /// The value with the concrete sizes.
   std::optional<int64_t> valueAtHand(SymExpr e) const;
-  /// The value of `e`, which thereby becomes a guard; nothing if it is not at hand.
+  /// The value of `e`, which becomes a guard; nothing if it is not known.
   std::optional<int64_t> fix(SymExpr e, SourceRange reason);
-  /// Whether two sizes are equal, by a guard where that may be assumed.
+  /// Whether two sizes are equal, by a guard if that may be assumed.
   bool equal(SymExpr a, SymExpr b, SourceRange reason);
-  /// Makes two sizes that are equal at hand equal by a guard that does not fix their values; false
-  /// where there is no such guard.
+  /// Makes two sizes with equal concrete values equal by a guard that does not fix their values;
+  /// returns false if there is no such guard.
   bool unify(SymExpr a, SymExpr b, SourceRange reason);
-  /// Whether `e` is at least 0: proven, or as it is at hand, by a guard. Nothing if not known.
+  /// Whether `e` is at least 0: proven, or by its concrete value and a guard. Nothing if not known.
   std::optional<bool> nonNegative(SymExpr e, SourceRange reason);
   /// Whether `e` is at least 0 for all sizes.
   bool provablyNonNegative(SymExpr e, unsigned depth = 0) const;
-  /// What is known to divide `e`, given what divides the symbols.
+  /// The known divisor of `e`, given those of the symbols.
   int64_t knownDivisor(SymExpr e) const;
-  /// Assumes `left == right`, which must hold at hand.
+  /// Assumes `left == right`, which must hold for the concrete sizes.
   void guard(SymExpr left, SymExpr right, SourceRange reason);
 
   bool foundBindings() const { return newBindings; }
   const std::vector<Guard> &guards() const { return expressionGuards; }
 
 private:
+  /// The expression in a part of a message, if all its names are symbols.
+  std::optional<SymExpr> expressionIn(std::string_view text) const;
+  std::string withoutOwnNames(std::string_view text) const;
   std::optional<int64_t> lowerBound(SymExpr e) const;
   bool solve(SymExpr difference, SourceRange reason);
   bool equalByFactors(SymExpr a, SymExpr b, SourceRange reason);

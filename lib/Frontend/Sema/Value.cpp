@@ -1,4 +1,4 @@
-//===- Value.cpp - Values, their names in messages, and element types -------------------------===//
+//===- Value.cpp - Values, their descriptions in messages, and element types -===//
 #include "Builtins.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -15,9 +15,9 @@ Resolver::~Resolver() = default;
 //===------------------------------------------------------------------------------------------===//
 
 std::string_view tessera::dtypeName(DType type) {
-  static constexpr std::string_view names[numDTypes] = {
-      "fp64",  "fp32", "bf16",  "fp16", "int64",    "int32",
-      "int16", "int8", "uint8", "bool", "fp8_e4m3", "fp8_e5m2"};
+  static constexpr std::string_view names[numDTypes] = {"fp64",  "fp32",  "bf16",     "fp16",
+                                                        "int64", "int32", "int16",    "int8",
+                                                        "uint8", "bool",  "fp8_e4m3", "fp8_e5m2"};
   return names[unsigned(type)];
 }
 
@@ -145,8 +145,9 @@ std::string sema::describe(const Value &value) {
   case Value::Tensor: {
     std::string type(dtypeName(*dtypeFromMlir(value.type().getElementType())));
     if (value.weak)
-      return type == "fp64" ? "a run-time float" : type == "bool" ? "a run-time bool"
-                                                                  : "a run-time int";
+      return type == "fp64"   ? "a run-time float"
+             : type == "bool" ? "a run-time bool"
+                              : "a run-time int";
     return "a tensor of " + type + shapeText(value.shape());
   }
   case Value::Function:

@@ -1,9 +1,10 @@
-//===- Value.h - What names hold while a function is interpreted --------------------*- C++ -*-===//
+//===- Value.h - Abstract values of the interpreter -------------*- C++ -*-===//
 //
-// The interpreter runs a function over these values. Numbers, strings, tuples and functions are
-// known; a tensor is an SSA value of the graph that is being built. An integer is a size expression
-// and may be symbolic. An `Error` value stands where a message was given already, and everything
-// computed from it is an `Error` too, so one mistake gives one message.
+// The interpreter evaluates a function over these values. Numbers, strings, tuples and functions
+// are known; a tensor is an SSA value of the graph under construction. An integer is a size
+// expression and may be symbolic. An `Error` value replaces a value whose error was already
+// reported, and everything computed from it is an `Error` too, so that one mistake gives one
+// message.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_VALUE_H
@@ -37,24 +38,24 @@ struct Value {
     Tensor,
     Function,   // a method has its object as first element
     Builtin,    // a function of the language; a method has its tensor as first element
-    Module,     // text: "tessera", "math", or a foreign one's name
-    Object,     // text: the path by which its attributes are asked for, in `scope`
+    Module,     // text: "tessera", "math", or the name of a foreign module
+    Object,     // text: the path under which its attributes are resolved, in `scope`
     TensorType, // the word `Tensor` of annotations
     RegionType, // the word `Region` of annotations
   };
 
   Kind kind = Error;
-  /// Of a tensor: a Python scalar's value, which does not widen other operands.
+  /// Of a tensor: a Python scalar's value, which does not promote other operands.
   bool weak = false;
   /// How deeply tuples and lists are nested in this one.
   uint8_t depth = 0;
-  /// Is or contains a list, which can grow.
+  /// Whether it is or contains a list, which can grow.
   bool hasList = false;
   tessera::DType dtype = tessera::DType::FP32;
   double real = 0;
-  /// Of a float that is a quotient of integers: the '/' that made it one.
+  /// For a float that is a quotient of integers: the location of its '/'.
   SourceRange division;
-  /// Of a part of a slice: where it is written.
+  /// For a part of a slice: its location.
   SourceRange written;
   SymExpr number; // Int; Bool as 0 or 1
   mlir::Value tensor;
@@ -129,7 +130,7 @@ struct Value {
   unsigned rank() const { return type().getRank(); }
 };
 
-/// The value as a message names it: "a tensor of fp32[B, 64]", "the int 3", "None".
+/// The value's description in messages: "a tensor of fp32[B, 64]", "the int 3", "None".
 std::string describe(const Value &value);
 /// "1 dimension", "2 dimensions".
 inline std::string counted(size_t count, std::string_view what) {
@@ -140,7 +141,7 @@ std::string shapeText(llvm::ArrayRef<SymExpr> shape);
 /// A float as Python prints it.
 std::string floatText(double value);
 
-/// A constant that is called `path` in `scope`.
+/// A constant with the path `path` in `scope`.
 Value fromConstant(const Constant &constant, const std::string &path, Scope *scope);
 
 } // namespace tessera::sema

@@ -1,7 +1,8 @@
-"""`tessera bench`: Tessera and the peers that are installed, timed in one interleaved run.
+"""`tessera bench`: Tessera and the installed peers, timed in one interleaved run.
 
-`command.py` reads the command line, `worker.py` measures in a process of its own for each number of threads,
-`harness.py` says what a benchmark is and how contenders take turns, `judge.py` tells noise from changes,
-`history.py` keeps results, `page.py` draws them. `kernels/` has the benchmarks, `peers/` what they are compared with, and `gpu/` what
-runs where there is a GPU. Nothing of this is imported by `import tessera`.
+`command.py` reads the command line, `worker.py` measures in a separate process for each number of
+threads, `harness.py` defines a benchmark and interleaves the contenders, `judge.py` separates noise
+from changes, `history.py` stores results, `page.py` draws them. `kernels/` has the benchmarks,
+`peers/` the libraries they are compared with, and `gpu/` the benchmarks for GPUs. `import tessera`
+imports nothing of this.
 """

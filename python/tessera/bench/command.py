@@ -1,9 +1,10 @@
-"""The command line of `tessera bench`, and what it shows.
+"""The command line of `tessera bench`, and its output.
 
-Every number of threads has a process of its own (worker.py), so that all libraries are told it in the way they
-prefer. A row is one comparison: our median, how far it is from the machine's ceilings, the peer's median, the ratio
-peer / ours with its confidence interval, the same of the fastest calls, and the target. Runs are kept as JSON
-(history.py); --compare tells what changed between two of them, --report draws them all.
+Every number of threads has a separate process (worker.py), so that each library is configured in
+its preferred way. A row is one comparison: our median, its fraction of the machine's roofline, the
+peer's median, the ratio peer / ours with its confidence interval, the same for the fastest calls,
+and the target. Runs are stored as JSON (history.py); --compare shows the changes between two of
+them, --report draws them all.
 """
 
 from __future__ import annotations
@@ -16,48 +17,69 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import ceilings, functions, history, judge, table
+from . import roofline, functions, history, judge, table
 
-_PACKAGE = Path(os.path.abspath(__file__)).parents[2]  # links are not followed: libraries lie beside them
-ROADS = ("tileir", "ptx")
+_PACKAGE = Path(os.path.abspath(__file__)).parents[
+    2
+]  # links are not resolved: libraries are beside them
+BACKENDS = ("tileir", "ptx")
 EXAMPLES = """
 examples:
-  tessera bench attention softmax --quick         our own benchmarks whose names have these words
+  tessera bench attention softmax --quick         benchmarks of this tree whose names contain these words
   tessera bench model.py::mlp --arg x=fp32[512,768] --arg w=fp32[768,3072]
-                                                  a function of yours, beside PyTorch on the same text
-  tessera bench --compare old.json new.json       what became slower; exit status 1 if something did
-  tessera bench --compare ptx,tileir softmax      both roads to a GPU, side by side
-  tessera bench --report report.html              what was measured so far, drawn
+                                                  a function of yours, next to PyTorch on the same source
+  tessera bench --compare old.json new.json       what became slower; exit status 1 if a row did
+  tessera bench --compare ptx,tileir softmax      both GPU backends, next to each other
+  tessera bench --report report.html              a page with all results so far
 """
 
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="tessera bench",
-        description="Times Tessera and the peers that are installed in one interleaved run.",
+        description="Time Tessera and the installed peers, alternating in one run.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = made.add_argument
-    add("names", nargs="*", metavar="NAME", help="parts of names of our benchmarks, or FILE::FUNCTION")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a part of a benchmark's name, or FILE::FUNCTION",
+    )
     add("--only", nargs="+", metavar="NAME", default=[], help=argparse.SUPPRESS)
-    add("--arg", "-a", action="append", default=[], help="an argument of FUNCTION: x=fp32[64,128], n=3")
+    add(
+        "--arg",
+        "-a",
+        action="append",
+        default=[],
+        help="an argument of FUNCTION: x=fp32[64,128], n=3",
+    )
     add("--peer", action="append", default=[], metavar="[NAME=]FILE::FUNCTION",
-        help="also time this; named torch… it gets tensors of PyTorch, else NumPy's arrays")  # fmt: skip
-    add("--target", default="cpu", help="cpu (default), cuda, or with --compare a GPU such as sm_90")
+        help="another contender; if NAME starts with torch, it gets PyTorch tensors, else NumPy arrays")  # fmt: skip
+    add(
+        "--target", default="cpu", help="cpu (default), cuda, or with --compare a GPU such as sm_90"
+    )
     add("--threads", default="1,2", help="numbers of threads, default 1,2")
-    add("--quick", action="store_true", help="fewer shapes, less time for each")
-    add("--seconds", type=float, help="for each row; default 2, or 0.5 with --quick")
+    add("--quick", action="store_true", help="fewer shapes and less time per row")
+    add("--seconds", type=float, help="time per row; default 2, or 0.5 with --quick")
     add("--clock", choices=["wall", "cpu"], default="wall",
-        help="cpu: time of the calling thread, for one thread on a busy machine")  # fmt: skip
-    add("--compare", nargs="+", metavar="OLD NEW | ROAD,ROAD",
-        help="two runs (files, or folders for the newest in them), or tileir,ptx on a GPU")  # fmt: skip
+        help="cpu: CPU time of the calling thread, for --threads 1 on a busy machine")  # fmt: skip
+    add("--compare", nargs="+", metavar="OLD NEW | BACKEND,BACKEND",
+        help="two runs (files, or folders: their newest run), or tileir,ptx on a GPU")  # fmt: skip
     add("--least", type=float, default=100 * judge.LEAST, metavar="PERCENT",
-        help="a smaller change is none, default %(default)g")  # fmt: skip
-    add("--json", type=Path, help=f"the file or folder that results go to; default {history.folder()}")
-    add("--html", type=Path, help="then write a report of all results in that folder")
-    add("--report", type=Path, metavar="HTML", help="write that report and leave")
-    add("--list", action="store_true", help="print the names and leave")
+        help="ignore smaller changes, default %(default)g")  # fmt: skip
+    add(
+        "--json",
+        type=Path,
+        help=f"file or folder for results; default {history.folder()}",
+    )
+    add("--html", type=Path, help="also write a report of all results in that folder")
+    add("--report", type=Path, metavar="HTML", help="write that report and exit")
+    add("--retire", nargs="+", type=Path, metavar="FILE", default=[],
+        help="keep one line of each of these results in their folder's history, and remove them")  # fmt: skip
+    add("--list", action="store_true", help="print the names and exit")
     add("--worker", help=argparse.SUPPRESS)
     return made
 
@@ -75,13 +97,15 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     if arguments.clock == "cpu" and arguments.threads != [1]:
         made.error("--clock cpu sees one thread only: add --threads 1")
     if arguments.compare:
-        roads = arguments.compare[0].split(",")
-        arguments.roads = roads if set(roads) <= set(ROADS) and len(set(roads)) == 2 else None
-        # A road list takes one word: what follows it are names.
-        if arguments.roads:
+        backends = arguments.compare[0].split(",")
+        arguments.backends = (
+            backends if set(backends) <= set(BACKENDS) and len(set(backends)) == 2 else None
+        )
+        # A backend list is one word: names follow it.
+        if arguments.backends:
             arguments.names = arguments.compare[1:] + arguments.names
         elif len(arguments.compare) != 2:
-            made.error("--compare: expected OLD NEW, or two of the roads tileir,ptx")
+            made.error("--compare: expected OLD NEW, or two of the backends tileir,ptx")
     elif arguments.target not in ("cpu", "cuda"):
         made.error(f"--target: expected cpu or cuda, found '{arguments.target}'")
     arguments.seconds = arguments.seconds or (0.5 if arguments.quick else 2.0)
@@ -92,7 +116,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
 
 
 class Shown:
-    """What worker processes send, on the terminal and in the run's results."""
+    """Shows the results of worker processes on the terminal and adds them to the run's results."""
 
     def __init__(self, run: dict):
         self.run = run
@@ -115,8 +139,8 @@ class Shown:
         elif kind == "ceiling":
             self.table.done += 1
             if message["ceiling"]:
-                self.run["ceilings"].append(message["ceiling"])
-                self.title += f"\n{ceilings.text(message['ceiling'])}"
+                self.run["roofline"].append(message["ceiling"])
+                self.title += f"\n{roofline.text(message['ceiling'])}"
             self.table.header(self.title)
         else:
             self._row(threads, kind, message)
@@ -147,7 +171,7 @@ def _environment(threads: int) -> dict[str, str]:
 
 
 def run_threads(arguments: argparse.Namespace, threads: int, shown: Shown) -> bool:
-    """Runs the measuring process for one number of threads; whether that went well."""
+    """Runs the measuring process for one number of threads; returns whether it succeeded."""
     told = {**vars(arguments), "threads": [threads]}
     told = {key: value for key, value in told.items() if not isinstance(value, Path)}
     command = [sys.executable, "-m", "tessera.bench", "--worker", json.dumps(told)]
@@ -207,7 +231,17 @@ def compare(arguments: argparse.Namespace) -> int:
     print(f"{old['commit']} of {old['time']} -> {new['commit']} of {new['time']}")
     if not found.same_machine:
         print(table.paint("the runs are of different machines: times tell little", "red"))
-    head = ["benchmark", "threads", "old ms", "new ms", "change", "95 % interval", "p", "beside", ""]
+    head = [
+        "benchmark",
+        "threads",
+        "old ms",
+        "new ms",
+        "change",
+        "95 % interval",
+        "p",
+        "beside",
+        "",
+    ]
     colours = {"slower": "red", "faster": "green"}
     rows = [_change_cells(one) for one in found.changes]
     shades = [colours.get(one.verdict) for one in found.changes]
@@ -215,7 +249,10 @@ def compare(arguments: argparse.Namespace) -> int:
     for names, which in ((found.only_old, "first"), (found.only_new, "second")):
         if names:
             print(table.paint(f"in the {which} run alone: {', '.join(names)}", "dim"))
-    counts = [f"{sum(one.verdict == v for one in found.changes)} {v}" for v in ("slower", "faster", "same", "unknown")]
+    counts = [
+        f"{sum(one.verdict == v for one in found.changes)} {v}"
+        for v in ("slower", "faster", "same", "unknown")
+    ]
     least = math.expm1(found.floor) * 100
     print(f"\n{', '.join(counts)}; changes below {least:.1f} % are noise or nobody's concern")
     return 1 if found.slower else 0
@@ -228,6 +265,22 @@ def write_page(results: Path, output: Path) -> None:
     print(f"report: {output} ({written / 1e3:.0f} KB)")
 
 
+def retire(files: list[Path]) -> int:
+    """Results that newer ones replace become lines of the history; nothing is removed if one cannot
+    be read."""
+    from . import past
+
+    try:
+        for path in files:
+            past.line(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"tessera: error: {path}: expected results of a run ({error})", file=sys.stderr)
+        return 2
+    for path in files:
+        print(f"{path.name}: {past.retire(path)}")
+    return 0
+
+
 def main(words: list[str] | None = None) -> int:
     arguments = parse(words)
     if arguments.worker:
@@ -235,11 +288,11 @@ def main(words: list[str] | None = None) -> int:
 
         return work(argparse.Namespace(**json.loads(arguments.worker)))
     if arguments.compare:
-        if not arguments.roads:
+        if not arguments.backends:
             return compare(arguments)
-        from .roads import compare_roads
+        from .backends import compare_backends
 
-        return compare_roads(arguments)
+        return compare_backends(arguments)
     if arguments.list:
         from .worker import selected
 
@@ -247,6 +300,8 @@ def main(words: list[str] | None = None) -> int:
         for items in selected(arguments):
             print(*(item.title for item in items), sep="\n")
         return 0
+    if arguments.retire:
+        return retire(arguments.retire)
     if arguments.report:
         folder = arguments.json or history.folder()
         if not folder.is_dir():
@@ -255,7 +310,7 @@ def main(words: list[str] | None = None) -> int:
         write_page(folder, arguments.report)
         return 0
     if arguments.target == "cuda":
-        from .roads import measure_gpu
+        from .backends import measure_gpu
 
         return measure_gpu(arguments)
     return measure(arguments)

@@ -1,7 +1,7 @@
 """What a kernel takes of a GPU, from the machine code in a bundle: registers, shared memory, stack, threads.
 
 A cubin is an ELF file. `.nv.info` has records of a kind, a format and a value; those for kernels name a symbol.
-Both roads end in cubins, so that this looks at both in the same way.
+Both backends end in cubins, so that this looks at both in the same way.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tessera import _tessera, compiler
+
 _CUDA = 190  # e_machine
 _REGISTERS, _FRAME, _THREADS, _MOST_THREADS = 0x2F, 0x11, 0x10, 0x05
 _SIZED = 0x04  # records of this format have a length and a value behind it
-
-#: Of a multiprocessor by chip: threads where they are not 2048, KiB of shared memory where they are not 228.
-_RESIDENT = {"sm_75": 1024, "sm_86": 1536, "sm_89": 1536, "sm_120": 1536}
-_SHARED = {"sm_70": 96, "sm_75": 64, "sm_80": 164, "sm_86": 100, "sm_89": 100, "sm_120": 100}
 
 
 @dataclass
@@ -27,17 +25,11 @@ class Resources:
     threads: int = 0  # of a block, where the code states them
 
     def occupancy(self, chip: str) -> float | None:
-        """The part of a multiprocessor's threads that registers and shared memory let run at once."""
+        """The share of an SM's warps that registers and shared memory let run at once."""
         if not self.registers or not self.threads:
             return None
-        resident, shared = _RESIDENT.get(chip, 2048), _SHARED.get(chip, 228) << 10
-        warps = -(-self.threads // 32)
-        blocks = min(
-            65536 // (-(-self.registers // 8) * 8 * 32 * warps),
-            resident // self.threads,
-            shared // (self.shared + 1024),
-        )
-        return blocks * self.threads / resident
+        compiler.load()
+        return _tessera.occupancy(chip, self.threads, self.registers, self.shared)
 
 
 @dataclass(frozen=True)
@@ -56,7 +48,9 @@ class _Elf:
         for name, kind, _, _, offset, size in heads:
             at = heads[names][4] + name
             text = data[at : data.index(b"\0", at)].decode(errors="replace")
-            self.sections.append(_Section(text, b"" if kind == 8 else data[offset : offset + size], size))
+            self.sections.append(
+                _Section(text, b"" if kind == 8 else data[offset : offset + size], size)
+            )
 
     def named(self, name: str) -> _Section | None:
         return next((one for one in self.sections if one.name == name), None)
@@ -65,8 +59,12 @@ class _Elf:
         table, names = self.named(".symtab"), self.named(".strtab")
         if not table or not names:
             return []
-        places = [struct.unpack_from("<I", table.data, at)[0] for at in range(0, len(table.data), 24)]
-        return [names.data[at : names.data.index(b"\0", at)].decode(errors="replace") for at in places]
+        places = [
+            struct.unpack_from("<I", table.data, at)[0] for at in range(0, len(table.data), 24)
+        ]
+        return [
+            names.data[at : names.data.index(b"\0", at)].decode(errors="replace") for at in places
+        ]
 
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -81,7 +79,9 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _kernels(elf: _Elf) -> dict[str, Resources]:
     found = {
-        one.name.removeprefix(".text."): Resources() for one in elf.sections if one.name.startswith(".text.")
+        one.name.removeprefix(".text."): Resources()
+        for one in elf.sections
+        if one.name.startswith(".text.")
     }
     symbols = elf.symbols()
     if info := elf.named(".nv.info"):

@@ -1,9 +1,10 @@
-"""A user's own function as a benchmark: random arguments, numerics first, PyTorch and other peers beside it.
+"""A user's own function as a benchmark: random arguments, numerics first, then PyTorch and other
+peers.
 
     tessera bench FILE::FUNCTION --arg q=fp16[2,16,1024,64] … [--peer [NAME=]FILE::FUNCTION]
 
-PyTorch runs the same text (peers/translated.py), eagerly and compiled. A peer that is named gets the same arrays: as
-tensors of PyTorch if its name begins with "torch", else as NumPy's.
+PyTorch runs the same text (peers/translated.py), eagerly and compiled. A named peer gets the same
+arrays: as PyTorch tensors if its name starts with "torch", otherwise as NumPy arrays.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CHECKED = 1 << 27  # operations up to which results are compared with float64
 
 
 class Wrong(ValueError):
-    """The command line asks for something that cannot be."""
+    """The command line requests something that is not possible."""
 
 
 def is_program(text: str) -> bool:
@@ -37,7 +38,7 @@ def is_program(text: str) -> bool:
 
 
 def _module(path: Path) -> Any:
-    """The file, imported; one of the language alone knows the language's names."""
+    """The imported file; a file without imports knows the language's names."""
     if not path.exists():
         raise Wrong(f"{path}: no such file")
     if path.suffix == ".tsr":
@@ -126,13 +127,16 @@ def _results(value: Any) -> list:
 def _check(function: tsr.Function, arguments: list) -> str | None:
     """Against float64 and its bound."""
     found = _results(function(*arguments))
-    for one, reference in zip(found, _results(function.reference(*arguments, bounds=True))):
+    expected_results = _results(function.reference(*arguments, bounds=True))
+    for one, reference in zip(found, expected_results, strict=True):
         value, expected = (np.asarray(a).astype(np.float64) for a in (one, reference.value))
         same = (value == expected) | (np.isnan(value) & np.isnan(expected)) | reference.excluded
         with np.errstate(invalid="ignore"):
             wrong = ~same & ~(np.abs(value - expected) <= reference.bound)
         if wrong.any():
             return f"{wrong.sum()} of {wrong.size} elements are outside the reference's bound"
+        if reference.excluded.all() and wrong.size:
+            return f"none of {wrong.size} elements can be compared with the reference"
     return None
 
 
@@ -149,7 +153,7 @@ def _peer(text: str, arguments: list) -> dict[str, Callable[[], object]]:
 
 
 def _alike(ours: np.ndarray, theirs: Any) -> bool:
-    """Whether both computed the same thing, at the precision of the narrowest type."""
+    """Whether both results agree, at the precision of the narrowest type."""
     a, b = np.asarray(ours).astype(np.float64), theirs.double().numpy()
     if a.shape != b.shape:
         return False
@@ -160,7 +164,7 @@ def _alike(ours: np.ndarray, theirs: Any) -> bool:
 
 
 def _translated(function: tsr.Function, arguments: list) -> dict[str, Callable[[], object]]:
-    """PyTorch on the same text; none where that does not run, and a line says why."""
+    """PyTorch on the same text; none if that does not run, and a line says why."""
     if not pytorch.available():
         return {}
     from .peers.translated import translate
@@ -173,7 +177,7 @@ def _translated(function: tsr.Function, arguments: list) -> dict[str, Callable[[
             return calls
         print("PyTorch computes something else from the same text: it is left out", flush=True)
         return {}
-    except Exception as error:  # whatever the text uses that PyTorch has not
+    except Exception as error:  # anything in the text that PyTorch lacks
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         print(f"PyTorch does not run this function's text: {why}", flush=True)
         return {}
@@ -201,7 +205,9 @@ def case(program: str, texts: list[str], peers: list[str]) -> Case:
     for text in peers:
         name = text.partition("=")[0] if "=" in text else text.rpartition("::")[2]
         names += [name, f"{name}.compile"]
-    wide = all(str(one.dtype) not in ("float16", "bfloat16") for one in arguments if hasattr(one, "dtype"))
+    wide = all(
+        str(one.dtype) not in ("float16", "bfloat16") for one in arguments if hasattr(one, "dtype")
+    )
     targets = tuple(Target(name, (name,), 0.0) for name in dict.fromkeys(names))
     sizes = " ".join("x".join(map(str, one.shape)) for one in arguments if hasattr(one, "shape"))
     return Case(function.__name__, sizes[:60], prepare, targets, flops, float(moved), roofed=wide)

@@ -1,17 +1,18 @@
-"""What a benchmark is, and how contenders are timed against each other.
+"""Benchmarks, and how contenders are timed against each other.
 
-Contenders take turns in short bursts within one process, so that whatever else the machine does
-falls on all of them alike. A round gives one time per contender, and a ratio is the median over the
+Contenders run alternately in short bursts within one process, so that other load on the machine
+affects all of them alike. A round gives one time per contender, and a ratio is the median over the
 rounds of (peer's time / ours in the same round), with a distribution-free confidence interval.
 
-Every library keeps threads of its own, and those wait for the next call by spinning: OpenMP's for
-about 7 ms, OpenBLAS's for an eighth of a second, ours for less than 0.1 ms. On as many cores as
-threads they would run beside the next contender's burst and halve its speed. So a burst begins only
-when all other threads of the process are asleep (Linux shows each state), and its first call,
-which wakes the contender's own threads and fills the caches, is not counted. Within a burst, calls
-follow each other at once and threads spin as they would alone. One setting is changed, to keep the
-rests short: OpenBLAS's threads spin for 2 ms (command.py), still long beside the microseconds between
-two calls. A contender's times in turns were found equal to its times alone, within noise.
+Every library has its own threads, which spin while they wait for the next call: OpenMP's for about
+7 ms, OpenBLAS's for an eighth of a second, ours for less than 0.1 ms. On as many cores as threads
+they would run beside the next contender's burst and halve its speed. Therefore a burst starts only
+when all other threads of the process are asleep (Linux shows each state), and its first call, which
+wakes the contender's own threads and fills the caches, is not counted. Within a burst, calls follow
+each other directly and threads spin as they would alone. One setting is changed, to shorten the
+pauses: OpenBLAS's threads spin for 2 ms (command.py), still long compared to the microseconds
+between two calls. A contender's interleaved times were found equal to its times alone, within
+noise.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from .judge import median_interval
 OURS = "tessera"
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
-_BURST = 1e-2  # seconds of calls in a row
-_LONG = 0.1  # a call of this many seconds needs no other before it to fill the caches
-_REST = 1e-3  # between contenders, and between looks at whether the other's threads are asleep
+_BURST = 1e-2  # seconds of consecutive calls
+_LONG = 0.1  # a call of this many seconds needs no warm-up
+_REST = 1e-3  # between contenders, and between checks whether the other's threads are asleep
 _LONGEST_REST = 0.3
 _WARM_UP = 0.05
 
 
 @dataclass(frozen=True)
 class Target:
-    """The ratio that is aimed at, against the fastest of some contenders."""
+    """The target ratio, against the fastest of some contenders."""
 
     label: str
     contenders: tuple[str, ...]
@@ -49,7 +50,7 @@ class Target:
 
 @dataclass
 class Prepared:
-    """A case with its arrays: the calls to time, and a check that says what is wrong, or None."""
+    """A case with its arrays: the calls to time, and a check that returns the error, or None."""
 
     calls: dict[str, Callable[[], object]]
     check: Callable[[], str | None]
@@ -57,7 +58,7 @@ class Prepared:
 
 @dataclass
 class Case:
-    """One row of the table. `prepare` makes its arrays; it runs only when the case is selected."""
+    """One row of the table. `prepare` creates its arrays; it runs only if the case is selected."""
 
     group: str
     name: str
@@ -66,7 +67,7 @@ class Case:
     flops: float = 0.0
     bytes: float = 0.0
     quick: bool = True  # part of a --quick run
-    roofed: bool = True  # whether the machine's ceilings in fp32 are its own
+    roofed: bool = True  # whether it is compared with the machine's fp32 roofline
 
     @property
     def title(self) -> str:
@@ -96,7 +97,7 @@ class Timing:
         return statistics.median(ratios), ratios[low], ratios[high]
 
     def best_ratio(self, contender: str) -> float:
-        """The same of the fastest rounds: what remains when the machine is busy otherwise."""
+        """The same of the fastest rounds: the ratio with the least disturbance by other load."""
         return self.best[contender] / self.best[OURS]
 
 
@@ -106,7 +107,7 @@ def measure(
     least: int = 7,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timing:
-    """Times contenders in turns for about `seconds` in all, in at least `least` rounds."""
+    """Times contenders alternately for about `seconds` in total, in at least `least` rounds."""
     lengths = {}
     for name, call in calls.items():
         end = time.perf_counter() + _WARM_UP
@@ -129,12 +130,12 @@ def measure(
             times = _burst(calls[name], *lengths[name], clock)
             rounds[name].append(statistics.median(times))
             best[name] = min([best[name], *times])
-        names.append(names.pop(0))  # nobody always follows the same one
+        names.append(names.pop(0))  # so that no contender always follows the same one
     return Timing(rounds, best)
 
 
 def _others_run() -> bool:
-    """Whether a thread of this process other than the calling one is running or wants to."""
+    """Whether a thread of this process other than the calling one is running or runnable."""
     own = str(threading.get_native_id())
     for thread in os.listdir("/proc/self/task"):
         if thread == own:
@@ -180,7 +181,7 @@ def gamma(count: float, unit: float = UNIT_ROUNDOFF["float32"]) -> float:
 
 
 def compare(found: np.ndarray, expected: np.ndarray, bound: np.ndarray) -> str | None:
-    """None when `found` is within `bound` of `expected` everywhere, else what is wrong."""
+    """None if `found` is within `bound` of `expected` everywhere, otherwise the error."""
     if found.shape != expected.shape:
         return f"expected shape {expected.shape}, found {found.shape}"
     rounding = UNIT_ROUNDOFF[str(found.dtype)] if str(found.dtype) != "float32" else 0.0

@@ -1,4 +1,5 @@
-"""Results on disk: a file for each run, with the machine, the commit and every round's times; two of them compared."""
+"""Results on disk: a file for each run, with the machine, the commit and every round's times;
+comparison of two of them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ VERSION = 2  # of the files; 1 had no samples
 
 
 def folder() -> Path:
-    """Where runs of this user are kept unless the command line says otherwise."""
+    """The default folder of this user's runs."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "tessera" / "bench"
 
@@ -54,7 +55,8 @@ def machine() -> dict:
 
 
 def commit(of: Path | None = None) -> str:
-    """Of the tree that the user's file lies in, or of ours; the version where git knows of none."""
+    """The commit of the tree that contains the user's file, or of ours; the version if git knows
+    none."""
     import tessera
 
     here = Path(__file__).resolve()
@@ -77,7 +79,7 @@ def start(clock: str, of: Path | None = None) -> dict:
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine(),
         "clock": clock,
-        "ceilings": [],
+        "roofline": [],
         "rows": [],
     }
 
@@ -86,7 +88,7 @@ def start(clock: str, of: Path | None = None) -> dict:
 
 
 def _rounded(value):
-    """Times to five digits: what the clock can tell."""
+    """Times to five digits: the resolution of the clock."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
@@ -95,7 +97,7 @@ def _rounded(value):
 
 
 def save(run: dict, path: Path | None) -> Path:
-    """Writes a run, a line for each row, into a file or under a name of its own into a folder."""
+    """Writes a run, a line for each row, into a file or under a new name into a folder."""
     place = path or folder()
     if place.suffix != ".json":
         place = place / f"{run['time'].replace(':', '')}-{run['commit']}.json"
@@ -110,7 +112,7 @@ def save(run: dict, path: Path | None) -> Path:
 
 
 def read(path: Path) -> dict:
-    """A run; of a folder the newest one. Raises ValueError where there is none."""
+    """A run; the newest one of a folder. Raises ValueError if there is none."""
     if path.is_dir():
         files = [one for file in sorted(path.glob("*.json")) if "rows" in (one := _parse(file))]
         runs = sorted((one for one in files if "machine" in one), key=lambda one: one["time"])
@@ -140,7 +142,7 @@ def _parse(path: Path) -> dict:
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a row; `shift` is None where one of the runs has too few samples."""
+    """The change of a row; `shift` is None if one of the runs has too few samples."""
 
     title: str
     threads: int
@@ -149,7 +151,7 @@ class Change:
     shift: Shift | None
     p: float  # corrected for the number of rows
     verdict: str  # slower, faster, same, or unknown
-    against: str  # the peer by which the machine's own changes were taken out, or ""
+    against: str  # the peer that normalizes the machine's own changes, or ""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _peers(old: dict, new: dict, same: set[str]) -> list[str]:
 
 
 def _relative(row: dict, peer: str | None) -> list[float]:
-    """Our times, in those of a peer in the same round."""
+    """Our times relative to a peer's in the same round."""
     ours = row["samples"][OURS]
     if peer is None:
         return ours
@@ -184,14 +186,19 @@ def _relative(row: dict, peer: str | None) -> list[float]:
 
 
 def compare(old: dict, new: dict, least: float = judge.LEAST) -> Comparison:
-    """What changed from one run to another, row by row.
+    """The changes from one run to another, row by row.
 
-    Our times are taken relative to the fastest peer that has not changed, in the same round: what else the
-    machine did in the two runs falls on both. Without such a peer they are compared as they are.
+    Our times are relative to the fastest peer that has not changed, in the same round: other load
+    on the machine in the two runs affects both. Without such a peer they are compared directly.
     """
     before, after = _cases(old), _cases(new)
     versions = (old.get("versions", {}), new.get("versions", {}))
-    contenders = {"numpy": "numpy", "openblas": "openblas", "torch": "torch", "torch.compile": "torch"}
+    contenders = {
+        "numpy": "numpy",
+        "openblas": "openblas",
+        "torch": "torch",
+        "torch.compile": "torch",
+    }
     same = {
         name
         for name, library in contenders.items()
@@ -205,7 +212,7 @@ def compare(old: dict, new: dict, least: float = judge.LEAST) -> Comparison:
         if all(OURS in row.get("samples", {}) for row in pair):
             shift = judge.shift(*(_relative(row, peers[0] if peers else None) for row in pair))
         for one, other in zip(peers, peers[1:]):
-            # Of two peers neither changed: how their ratio moved is noise.
+            # Two unchanged peers: a change of their ratio is noise.
             series = ([a / b for a, b in zip(r["samples"][one], r["samples"][other])] for r in pair)
             moved += [found for found in [judge.shift(*series)] if found]
         rows.append((key, *pair, shift, peers[0] if peers else ""))
@@ -218,6 +225,9 @@ def compare(old: dict, new: dict, least: float = judge.LEAST) -> Comparison:
         changes.append(
             Change(title, threads, one["seconds"], other["seconds"], shift, p, told, peer)
         )
-    names = [sorted({key[0] for key in a.keys() - b.keys()}) for a, b in ((before, after), (after, before))]
+    names = [
+        sorted({key[0] for key in a.keys() - b.keys()})
+        for a, b in ((before, after), (after, before))
+    ]
     machines = [run["machine"]["processor"] for run in (old, new)]
     return Comparison(changes, floor, *names, machines[0] == machines[1])

@@ -1,14 +1,15 @@
-"""Noise or change: what two series of times say about each other.
+"""Noise or change: a comparison of two series of times.
 
-Times are compared by their logarithms, so that a change is a factor. It is estimated by Hodges and Lehmann's
-median of all pairwise differences, with the interval that belongs to the rank test of Mann and Whitney: outliers, of
-which a machine shared with others has many, cannot move either far. Rounds that follow each other are alike
-(the machine is busy for seconds, not for one round), so that they count for fewer than they are: the variance is
-multiplied by (1 + r) / (1 - r), r the correlation of a round with the next.
+Times are compared by their logarithms, so that a change is a factor. It is estimated by the
+Hodges-Lehmann median of all pairwise differences, with the interval of the Mann-Whitney rank test:
+outliers, of which a shared machine has many, affect neither much. Consecutive rounds are correlated
+(load lasts for seconds, not for one round), so they count as fewer: the variance is multiplied by
+(1 + r) / (1 - r), with r the correlation of a round with the next.
 
-A row is told slower or faster if its interval lies beyond a floor, and if that still holds when all rows that were
-looked at are considered (Holm's correction). The floor is what a user cares about, or what peers moved between
-the two runs if that is more: a peer of the same version has not changed, so its movement is the machine's.
+A row is reported slower or faster if its interval is beyond a floor, also after correcting for the
+number of rows (Holm's correction). The floor is the smallest relevant change, or the change of
+peers between the two runs if that is larger: a peer of the same version has not changed, so its
+change is the machine's.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEAST = 0.02  # changes below this are nobody's concern
+LEAST = 0.02  # smaller changes are irrelevant
 LEVEL = 0.05
 _Z = 1.959963985  # of a two-sided interval of 95 %
-_FEWEST = 5  # samples; fewer tell nothing
+_FEWEST = 5  # samples; fewer are inconclusive
 _MOST = 400
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How many times longer the second series is, the ends of its interval, and the rank test's probability."""
+    """The factor of the second series, the ends of its interval, and the rank test's
+    probability."""
 
     factor: float
     low: float
@@ -52,7 +54,7 @@ def median_interval(count: int) -> tuple[int, int]:
 
 
 def _repetition(logs: np.ndarray) -> float:
-    """How many successive samples say as much as one independent sample."""
+    """How many consecutive samples are worth one independent sample."""
     centred = logs - np.median(logs)
     spread = float(centred @ centred)
     if len(logs) < 8 or spread == 0:
@@ -62,7 +64,8 @@ def _repetition(logs: np.ndarray) -> float:
 
 
 def shift(old: Sequence[float], new: Sequence[float]) -> Shift | None:
-    """From `old` to `new`, both in the order in which they were measured; None if there are too few."""
+    """From `old` to `new`, both in the order in which they were measured; None if there are too
+    few."""
     if min(len(old), len(new)) < _FEWEST:
         return None
     a, b = (np.log(np.asarray(series, float)[-_MOST:]) for series in (old, new))
@@ -78,12 +81,14 @@ def shift(old: Sequence[float], new: Sequence[float]) -> Shift | None:
     reach = max(reach, 0)
     ends = differences[reach], differences[pairs - 1 - reach]
     return Shift(
-        float(np.exp(np.median(differences))), *map(float, np.exp(ends)), math.erfc(z / math.sqrt(2))
+        float(np.exp(np.median(differences))),
+        *map(float, np.exp(ends)),
+        math.erfc(z / math.sqrt(2)),
     )
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:
-    """Each probability, corrected for how many were looked at."""
+    """Each probability, corrected for the number of comparisons."""
     order = sorted(range(len(probabilities)), key=probabilities.__getitem__)
     found, largest = [0.0] * len(order), 0.0
     for rank, which in enumerate(order):
@@ -93,7 +98,8 @@ def holm(probabilities: Sequence[float]) -> list[float]:
 
 
 def floor(peers: Sequence[Shift], least: float = LEAST) -> float:
-    """The change, as a logarithm, that rows must exceed: two deviations of what peers moved, by their median."""
+    """The change, as a logarithm, that rows must exceed: two deviations of the peers' changes, by
+    their median."""
     moved = [abs(math.log(one.factor)) for one in peers]
     return max(math.log1p(least), 2 * 1.4826 * float(np.median(moved)) if moved else 0.0)
 

@@ -1,6 +1,6 @@
-"""What a user waits for beside the work: a first call, a call on small arrays, new lengths.
+"""Latencies besides the work itself: a first call, a call on small arrays, new lengths.
 
-Processes are timed in turns with `python -c "import numpy"`, and what is shown is the difference.
+Processes are timed alternately with `python -c "import numpy"`, and the difference is shown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def small(x, y, z):
 
 
 def small_call(rounds: int = 200, length: int = 200) -> list[float]:
-    """Microseconds of one call on arrays of 16 elements, where the work itself is nanoseconds."""
+    """Microseconds of one call on arrays of 16 elements, whose work takes nanoseconds."""
     arrays = [np.ones((2, 8), np.float32) for _ in range(3)]
     small(*arrays)
     found = []
@@ -65,7 +65,7 @@ def small_call(rounds: int = 200, length: int = 200) -> list[float]:
         for _ in range(length):
             small(*arrays)
         found.append((time.perf_counter() - start) / length * 1e6)
-    # Rounds in which another process ran say nothing about the call.
+    # Rounds in which another process ran are discarded.
     return sorted(found)[: max(9, rounds // 4)]
 
 
@@ -105,7 +105,7 @@ def figures(clock: str = "wall") -> list[Figure]:
 
 
 def memory_growth(cached: bool) -> float:
-    """MiB by which long attention raises the peak of a process's memory beyond its arrays."""
+    """MiB by which long attention raises a process's peak memory beyond its arrays."""
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as scratch:
         environment = dict(os.environ, TESSERA_CACHE=scratch)
         command = [sys.executable, str(PROGRAMS / "long_attention.py")]

@@ -1,20 +1,20 @@
-"""The report: what a folder of results holds, as one HTML file without scripts, for any screen.
+"""The report: a folder of results as one HTML file without scripts, for any screen.
 
-A bar is our speed over a contender's: filled in short bursts, outlined under load; the mark is the goal. For
-GPUs it shows the newest results of each device row by row, how far the cost model's first choice is from the
-best candidate, and earlier commits in one line each; for CPUs the newest results of each machine, where they
-lie under its roofline, and how they came about run by run.
+A bar is our speed relative to a contender's: filled for short bursts, outlined for sustained load;
+the mark is the goal. For GPUs it shows the newest results of each device row by row and how far the
+cost model's first choice is from the best candidate; for CPUs the newest results of each machine,
+their position under its roofline, and their history run by run; for both, earlier commits in one
+line each (past.py).
 """
 
 from __future__ import annotations
 
 import html
 import json
-import math
 from pathlib import Path
 from typing import Callable
 
-from . import plots
+from . import past, plots
 
 WIDEST = 2.0  # the ratio at the right edge of a bar
 GROUPS = {
@@ -23,7 +23,6 @@ GROUPS = {
     "model": "Parts of models",
     "memory": "Bound by memory",
 }
-MODELS = ("mlp", "gated_mlp", "transformer_block", "vocabulary_loss")
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --good: #2a8f5b; --short: #c9662a; }
@@ -49,13 +48,15 @@ def text(value: object) -> str:
 
 
 def bar(ratio: float, goal: float | None, loaded: float | None = None) -> str:
-    """A ratio as a bar from 0 to WIDEST, in percent of the width that there is."""
+    """A ratio as a bar from 0 to WIDEST, in percent of the available width."""
 
     def at(value: float) -> str:
         return f"{100 * min(max(value, 0), WIDEST) / WIDEST:.2f}%"
 
     kind = "good" if not goal or ratio >= goal else "short"
-    parts = [f'<rect class="{kind}" x="0" y="2" height="{5 if loaded else 10}" width="{at(ratio)}"/>']
+    parts = [
+        f'<rect class="{kind}" x="0" y="2" height="{5 if loaded else 10}" width="{at(ratio)}"/>'
+    ]
     if loaded:
         parts.append(f'<rect class="{kind} loaded" x="0" y="8" height="4" width="{at(loaded)}"/>')
     if goal:
@@ -65,7 +66,9 @@ def bar(ratio: float, goal: float | None, loaded: float | None = None) -> str:
 
 def entry(name: str, speed: str, comparisons: list[tuple[str, str]]) -> str:
     """A row: its name and speed, then a sentence and a bar for each comparison."""
-    head = f'<div><span class="name">{text(name)}</span><span class="told">{text(speed)}</span></div>'
+    head = (
+        f'<div><span class="name">{text(name)}</span><span class="told">{text(speed)}</span></div>'
+    )
     body = "".join(f'<div class="told">{text(told)}</div>{shape}' for told, shape in comparisons)
     return f'<div class="row">{head}{body}</div>'
 
@@ -93,7 +96,7 @@ def gpu_row(name: str, result: dict) -> str:
 
 
 def small_row(name: str, result: dict) -> str:
-    """Work of a few microseconds: one call of many, and one that a graph replays."""
+    """Work of a few microseconds: one call among many, and a replay of a graph."""
     comparisons, told = [], []
     times = result.get("small", {})
     for kind in ("plain", "graph"):
@@ -102,12 +105,14 @@ def small_row(name: str, result: dict) -> str:
             continue
         told.append(f"{times['tessera'][f'{kind}_us']:.2f} µs {kind}")
         peer = min(others, key=others.__getitem__)
-        comparisons.append((f"{kind}: {others[peer]:.2f} of {peer}, goal 1", bar(others[peer], 1.0)))
+        comparisons.append(
+            (f"{kind}: {others[peer]:.2f} of {peer}, goal 1", bar(others[peer], 1.0))
+        )
     return entry(name, ", ".join(told) + ("" if result["good"] else ", WRONG"), comparisons)
 
 
 def gpu_summary(steps: dict) -> list[str]:
-    """A sentence for each step that is right or wrong as a whole."""
+    """A sentence for each step that passes or fails as a whole."""
     lines = []
     for step, title in (("suite", "the CPU's suite"), ("random", "random programs")):
         if one := steps.get(step):
@@ -133,27 +138,8 @@ def gpu_summary(steps: dict) -> list[str]:
     return lines
 
 
-def group_of(name: str) -> str:
-    if "attention" in name:
-        return "attention"
-    if name.startswith(MODELS):
-        return "model"
-    products = ("matmul", "batched_matmul", "linear_gelu", "swiglu")
-    return "product" if name.startswith(products) else "memory"
-
-
-def mean_ratio(rows: dict[str, dict], group: str) -> float | None:
-    """The geometric mean over a group's rows of the ratio to the first goal's contender."""
-    ratios = [
-        one["goals"][0]["burst"]
-        for name, one in rows.items()
-        if one.get("goals") and group_of(name) == group
-    ]
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
-
-
-def gpu_section(device: str, runs: list[dict], tuned: list[dict]) -> str:
-    """The newest results of a device; rows that it lacks come from earlier ones, with their commit."""
+def gpu_section(device: str, runs: list[dict], tuned: list[dict], earlier: list[dict]) -> str:
+    """The newest results of a device; missing rows come from earlier ones, with their commit."""
     newest = runs[-1]
     parts = [f"<h2>{text(device)}, commit {text(newest['commit'])}</h2>"]
     parts += [f"<p>{text(line)}</p>" for line in gpu_summary(newest["steps"])]
@@ -162,7 +148,9 @@ def gpu_section(device: str, runs: list[dict], tuned: list[dict]) -> str:
         for step, results in run["steps"].items():
             if step in ("bench", "memory", "small"):
                 known = rows.setdefault(step, {})
-                known |= {name: {**result, "commit": run["commit"]} for name, result in results.items()}
+                known |= {
+                    name: {**result, "commit": run["commit"]} for name, result in results.items()
+                }
 
     def show(title: str, chosen: dict[str, dict], one: Callable[[str, dict], str]) -> None:
         if chosen:
@@ -173,12 +161,16 @@ def gpu_section(device: str, runs: list[dict], tuned: list[dict]) -> str:
 
     bench = {name: one for name, one in rows.get("bench", {}).items() if "call_us" not in one}
     for group, title in GROUPS.items():
-        show(title, {name: one for name, one in bench.items() if group_of(name) == group}, gpu_row)
+        show(
+            title,
+            {name: one for name, one in bench.items() if past.group_of(name) == group},
+            gpu_row,
+        )
     show("Bound by memory, our own PTX; other is CUDA Tile IR", rows.get("memory", {}), gpu_row)
     show("A few microseconds", rows.get("small", {}), small_row)
     if tuned:
         parts.append(candidates(tuned[-1]))
-    parts.append(history(runs))
+    parts.append(history(runs, earlier))
     return "".join(parts)
 
 
@@ -194,18 +186,26 @@ def candidates(data: dict) -> str:
     return "".join(parts)
 
 
-def history(runs: list[dict]) -> str:
+def history(runs: list[dict], earlier: list[dict]) -> str:
+    """A line for each commit, the newest first; those of the folder's history may have a note."""
+    known = sorted((past.line(run) for run in runs), key=lambda one: one["date"])
     lines = []
-    for run in reversed(runs):
-        means = [mean_ratio(run["steps"].get("bench", {}), group) for group in GROUPS]
-        if not any(means):
+    for one in reversed([*earlier, *known]):
+        if "note" not in one and not any(group in one for group in GROUPS):
             continue
-        cells = "".join(f"<td>{mean:.2f}</td>" if mean else "<td>–</td>" for mean in means)
-        lines.append(f"<tr><td>{text(run['commit'])} {text(run['time'][:10])}</td>{cells}</tr>")
+        cells = "".join(
+            f"<td>{one[group]:.2f}</td>" if group in one else "<td>–</td>" for group in GROUPS
+        )
+        note = (
+            f"<tr><td colspan={len(GROUPS) + 1}>{text(one['note'])}</td></tr>"
+            if "note" in one
+            else ""
+        )
+        lines.append(f"<tr><td>{text(one['commit'])} {text(one['date'])}</td>{cells}</tr>{note}")
     if not lines:
         return ""
     heads = "".join(f"<th>{title}</th>" for title in GROUPS.values())
-    title = "<h3>Geometric means of the ratios in bursts, by commit</h3>"
+    title = "<h3>Geometric means of the ratios, by commit</h3>"
     return f"{title}<table><tr><th>commit</th>{heads}</tr>{''.join(lines)}</table>"
 
 
@@ -248,29 +248,37 @@ def cpu_history(runs: list[dict]) -> str:
     parts = []
     for (group, threads), lines in groups.items():
         title = f"{group}, {threads_text(threads)}"
-        told = {name: line for name, line in lines.items() if sum(point is not None for point in line) > 1}
+        told = {
+            name: line
+            for name, line in lines.items()
+            if sum(point is not None for point in line) > 1
+        }
         if drawn := plots.history(title, told, "our speed over the peer's"):
             parts.append(f"<details open><summary>{text(title)}</summary>{drawn}</details>")
     return f"<h3>Run by run</h3>{''.join(parts)}" if parts else ""
 
 
-def cpu_section(runs: list[dict]) -> str:
-    """The newest results of a machine, and how they came about."""
+def cpu_section(runs: list[dict], earlier: list[dict]) -> str:
+    """The newest results of a machine, and their history."""
     run = runs[-1]
     machine = run["machine"]
     about = f"{machine['processor']}, {machine['cores']} cores, commit {run['commit']}"
     parts = [f"<h2>{text(about)}</h2>", f"<p>{text(run['time'])}, {text(machine['system'])}</p>"]
-    for ceiling in run.get("ceilings", ()):
+    for ceiling in run.get("roofline", ()):
         if drawn := plots.roofline(run, ceiling["threads"]):
             title = f"Roofline, {threads_text(ceiling['threads'])}"
             parts.append(f"<h3>{title}</h3>{drawn}")
     parts.append("<h3>Row by row</h3>")
     parts += [cpu_row(one) for one in run["rows"]]
     parts.append(cpu_history(runs))
+    parts.append(history(runs, earlier))
     return "".join(parts)
 
 
-def page(files: list[dict]) -> str:
+def page(files: list[dict], earlier: list[dict] | None = None) -> str:
+    def before(target: str) -> list[dict]:
+        return [one for one in earlier or [] if one["target"] == target]
+
     ordered = sorted(files, key=lambda one: one["time"])
     gpus: dict[str, tuple[list, list]] = {}
     cpus: dict[str, list[dict]] = {}
@@ -281,14 +289,18 @@ def page(files: list[dict]) -> str:
             gpus.setdefault(one["device"], ([], []))[1].append(one)
         elif "steps" in one:
             gpus.setdefault(one["device"], ([], []))[0].append(one)
-    sections = [gpu_section(device, *both) for device, both in gpus.items() if both[0]]
-    sections += [cpu_section(runs) for runs in cpus.values()]
+    sections = [
+        gpu_section(device, *both, before(device)) for device, both in gpus.items() if both[0]
+    ]
+    sections += [cpu_section(runs, before(past.target_of(runs[-1]))) for runs in cpus.values()]
     intro = (
         "A bar is our speed over a contender's in the same run, 1 in the middle: filled in short bursts after a "
         "rest, outlined under load; the mark is the goal. For what is bound by memory, copy is the speed of a "
         "copy of as many bytes, every argument counted once. Under a roofline a disc is ours, a ring the fastest peer."
     )
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    )
     title = "Tessera: benchmarks"
     return (
         f"<!doctype html><html lang=en><head>{head}<title>{title}</title><style>{STYLE}</style></head>"
@@ -299,7 +311,9 @@ def page(files: list[dict]) -> str:
 def write(results: Path, output: Path) -> int:
     """Writes the page of a folder's results; returns its length."""
     files = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
-    written = page([one for one in files if isinstance(one, dict) and "time" in one])
+    written = page(
+        [one for one in files if isinstance(one, dict) and "time" in one], past.read(results)
+    )
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(written)
     return len(written)

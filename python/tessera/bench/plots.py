@@ -1,4 +1,5 @@
-"""Drawings for the report, as SVG in the page: the roofline of a run, and the history of a benchmark."""
+"""Drawings for the report, as SVG in the page: the roofline of a run, and the history of a
+benchmark."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PALETTE = (
 
 @dataclass(frozen=True)
 class Axis:
-    """A range on paper; logarithmic unless it is said otherwise."""
+    """A range on an axis; logarithmic by default."""
 
     low: float
     high: float
@@ -46,15 +47,19 @@ def _text(x: float, y: float, value: str, anchor: str = "middle", more: str = ""
 
 
 def _frame(x: Axis | None, y: Axis, titles: tuple[str, str]) -> list[str]:
-    """Lines and numbers of the axes; without one for x its places have no numbers."""
+    """Lines and numbers of the axes; without an x axis its positions have no numbers."""
     parts = []
     for tick in x.ticks() if x else ():
         at = x.at(tick)
-        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+        parts.append(
+            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        )
         parts.append(_text(at, HEIGHT - BOTTOM + 16, f"{tick:g}"))
     for tick in y.ticks():
         at = y.at(tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+        )
         parts.append(_text(LEFT - 6, at + 4, f"{tick:.3g}", "end"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, titles[0]))
     middle = (TOP + HEIGHT - BOTTOM) / 2
@@ -74,14 +79,16 @@ def _svg(parts: list[str], label: str) -> str:
 
 def _legend(names: dict[str, str]) -> str:
     items = "".join(
-        f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in names.items()
+        f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>'
+        for name, colour in names.items()
     )
     return f'<p class="legend">{items}</p>'
 
 
 def roofline(run: dict, threads: int) -> str:
-    """Operations in a second over operations for a byte: ours filled, the fastest peer hollow; "" without ceilings."""
-    ceiling = next((one for one in run.get("ceilings", ()) if one["threads"] == threads), None)
+    """Operations per second over operations per byte: ours filled, the fastest peer hollow; ""
+    without a roofline."""
+    ceiling = next((one for one in run.get("roofline", ()) if one["threads"] == threads), None)
     rows = [
         row
         for row in run["rows"]
@@ -101,8 +108,13 @@ def roofline(run: dict, threads: int) -> str:
     points = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in bend)
     parts.append(f'<polyline class="roof" points="{points}"/>')
     parts.append(_text(WIDTH - RIGHT - 4, y.at(peak) - 6, f"{peak:.0f} GFLOP/s, products", "end"))
-    parts.append(_text(x.at(x.low) + 6, y.at(x.low * copied) - 10, f"{copied:.1f} GB/s, copy", "start"))
-    groups = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(dict.fromkeys(r["group"] for r in rows))}
+    parts.append(
+        _text(x.at(x.low) + 6, y.at(x.low * copied) - 10, f"{copied:.1f} GB/s, copy", "start")
+    )
+    groups = {
+        name: PALETTE[i % len(PALETTE)]
+        for i, name in enumerate(dict.fromkeys(r["group"] for r in rows))
+    }
     for row, speed, density in zip(rows, speeds, densities):
         colour = groups[row["group"]]
         peers = {name: time for name, time in row["medians"].items() if name != OURS}
@@ -128,7 +140,8 @@ class Point:
 
 
 def history(title: str, lines: dict[str, list[Point | None]], unit: str) -> str:
-    """Lines over runs, all of the same length, with their intervals; "" if no run follows another."""
+    """Lines over runs, all of the same length, with their intervals; "" if there is only one
+    run."""
     known = [point for line in lines.values() for point in line if point]
     count = max((len(line) for line in lines.values()), default=0)
     if count < 2 or not known:

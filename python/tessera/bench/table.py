@@ -7,7 +7,7 @@ import shutil
 import sys
 
 _COLOURS = {"green": "32", "red": "31", "dim": "2", "bold": "1"}
-_BALANCE = 6.0  # operations for a byte; what has more is bound by arithmetic
+_BALANCE = 6.0  # operations per byte; benchmarks with more are compute bound
 MARKS = {True: "ok", False: "short", None: ""}
 COLUMNS = [
     ("benchmark", -46),
@@ -86,14 +86,14 @@ def seconds_text(seconds: float) -> str:
 
 
 def rate_text(flops: float, count: float, seconds: float) -> str:
-    """Operations in a second, or bytes where there are few operations for each."""
+    """Operations per second, or bytes if there are few operations per byte."""
     if flops and (not count or flops / count > _BALANCE):
         return f"{flops / seconds / 1e9:.1f} GF/s"
     return f"{count / seconds / 1e9:.1f} GB/s" if count else ""
 
 
 def aligned(rows: list[list[str]], colours: list[str | None] | None = None) -> list[str]:
-    """Lines of a table of which all rows are known, the first its head; numbers stand to the right."""
+    """Lines of a complete table, the first is the head; numbers are right-aligned."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     right = [i > 0 and all(_number(row[i]) for row in rows[1:]) for i in range(len(widths))]
     lines = []

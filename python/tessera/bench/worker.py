@@ -1,4 +1,4 @@
-"""The process that measures, with one number of threads; it sends results as lines of JSON."""
+"""The measuring process, with one number of threads; it sends results as lines of JSON."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 from argparse import Namespace
 from collections.abc import Callable
 
-from . import ceilings, functions
+from . import roofline, functions
 from .harness import OURS, Case, Figure, measure
 
 
 def selected(arguments: Namespace) -> tuple[list[Case], list[Figure]]:
-    """Cases and figures that the command line asks for."""
+    """Cases and figures that the command line selects."""
     from . import latency
     from .kernels import attention, chain, linear, matmul, models, precision, rows
 
@@ -65,7 +65,7 @@ def run_case(case: Case, arguments: Namespace, ceiling: dict | None) -> None:
                 "target": target.ratio,
             }
         )
-    least = ceilings.roof(case.flops, case.bytes, ceiling) if case.roofed else 0.0
+    least = roofline.roof(case.flops, case.bytes, ceiling) if case.roofed else 0.0
     send(
         "case",
         group=case.group,
@@ -127,8 +127,12 @@ def work(arguments: Namespace) -> int:
         send("wrong", text=str(error))
         return 1
     send("start", total=len(cases) + len(figures) + 1, versions=versions())
-    send("running", title="ceilings")
-    ceiling = ceilings.measure(threads, clock_of(arguments)) if any(case.roofed for case in cases) else None
+    send("running", title="roofline")
+    ceiling = (
+        roofline.measure(threads, clock_of(arguments))
+        if any(case.roofed for case in cases)
+        else None
+    )
     send("ceiling", ceiling=ceiling)
     for case in cases:
         send("running", title=case.title)

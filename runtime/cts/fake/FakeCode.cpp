@@ -1,4 +1,4 @@
-//===- FakeCode.cpp - Code and launches of the stand-in ------------------===//
+//===- FakeCode.cpp - Code and launches of the fake libcuda ---------------===//
 
 #include "FakeState.h"
 
@@ -6,8 +6,8 @@
 
 namespace fake_cuda {
 
-/// PTX text, the same behind an ELF header without sections, or a cubin as an assembler makes it.
-/// Text with "error" does not compile.
+/// PTX text, the same after an ELF header without sections, or an assembler's cubin. Text with
+/// "error" does not compile.
 CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **values, unsigned,
                            int *, void **, unsigned) {
   ENTER(cuLibraryLoadData);
@@ -22,9 +22,10 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *, void **v
   std::string text = isCubin ? "" : begin + (isElf ? headerBytes : 0);
   if (!isCubin && !parsePtx(text, *made))
     return isElf ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_INVALID_PTX;
-  // As with the real one, mistakes come to light when the code is used.
+  // As in the real driver, errors appear when the code is used.
   if (text.find("error") != std::string::npos)
     made->log = static_cast<char *>(values[0]);
+  made->text = std::make_shared<const std::string>(std::move(text));
   state().libraries.insert(made.get());
   *library = reinterpret_cast<CUlibrary>(made.release());
   return CUDA_SUCCESS;
@@ -46,7 +47,7 @@ CUresult cuLibraryUnload(CUlibrary library) {
   auto *mine = reinterpret_cast<FakeLibrary *>(library);
   if (!state().libraries.erase(mine))
     return misuse();
-  // The real one may crash when such a graph is launched or freed.
+  // The real driver may crash when such a graph is launched or freed.
   for (auto *handles : {&state().graphs, &state().graphExecs})
     for (FakeGraphHandle *handle : *handles)
       if (handle->graph->code.count(mine))
@@ -117,20 +118,29 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
   ++self.launches;
   if (FakeStream *on; stream(config->hStream, on) && on && on->capture)
     on->capture->code.insert(kernel->library);
-  if (kernel->block)
-    return threads == kernel->block ? submit(config->hStream, [] {}) : CUDA_ERROR_INVALID_VALUE;
   std::string name = kernel->name;
   CUlaunchConfig copy = *config;
+  if (kernel->block && threads != kernel->block)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (kernel->block)
+    return submit(config->hStream, [=, text = kernel->library->text] {
+      const unsigned grid[3] = {copy.gridDimX, copy.gridDimY, copy.gridDimZ};
+      if (Runner run = state().runner; run && !text->empty())
+        if (CUresult result = run(text->c_str(), name.c_str(), grid, copy.sharedMemBytes,
+                                  arguments.data(), static_cast<int64_t>(arguments.size())))
+          state().sticky = result;
+    });
   return submit(config->hStream, [=] {
     CUresult result;
     if (!runKernel(name, copy, cluster, arguments, result))
       misuse();
     if (result != CUDA_SUCCESS)
-      state().sticky = result; // told by what follows, as a real driver does
+      state().sticky = result; // reported by the next call, as in a real driver
   });
 }
 
-/// What a map is made of, and how many were made before: address, sizes, strides, boxes, settings.
+/// The contents of a map, and how many were created before: address, sizes, strides, boxes,
+/// settings.
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *address,
                                 const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
                                 const uint32_t *, int, int swizzle, int, int) {
@@ -141,7 +151,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void 
   *map = {};
   map->opaque[0] = place;
   for (uint32_t i = 0; i < rank; ++i) {
-    if (!sizes[i] || !box[i] || box[i] > 256 || (i && (strides[i - 1] % 16 || strides[i - 1] >> 40)))
+    if (!sizes[i] || !box[i] || box[i] > 256 ||
+        (i && (strides[i - 1] % 16 || strides[i - 1] >> 40)))
       return CUDA_ERROR_INVALID_VALUE;
     map->opaque[1 + i] = sizes[i];
     map->opaque[6 + i] = i ? strides[i - 1] : 0;

@@ -1,8 +1,9 @@
 //===- FakeCubin.cpp - The entries of a cubin -----------------------------===//
 //
-// As much of the format as is needed to know the kernels, their visible parameters and their blocks:
-// for each kernel a section ".nv.info.NAME" of records, of which those with the number 0x17 or 0x45
-// describe one parameter each, 0x10 has the threads of a block, and a bit of 0x66 is set in tile kernels only.
+// Parses enough of the format to find the kernels, their visible parameters and their block sizes.
+// Each kernel has a section ".nv.info.NAME" of records; records with the number 0x17 or 0x45
+// describe one parameter each, 0x10 has the threads of a block, and a bit of 0x66 is set in tile
+// kernels only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ static void readRecords(const char *records, size_t bytes, FakeKernel &kernel) {
     auto length = read<uint16_t>(records + at + 2);
     at += 4;
     if (format != withData)
-      continue; // the value stands in place of the length
+      continue; // the value replaces the length
     if ((number == isParameter || number == isLaterParameter) && length >= 12) {
       auto ordinal = read<uint16_t>(records + at + 4);
       sizes.resize(std::max<size_t>(sizes.size(), ordinal + 1u));

@@ -1,4 +1,4 @@
-//===- FakeCuda.cpp - A stand-in for libcuda ------------------------------===//
+//===- FakeCuda.cpp - A fake libcuda --------------------------------------===//
 
 #include "FakeCuda.h"
 
@@ -131,8 +131,27 @@ static const Control control = {
     [](unsigned grid[3], unsigned block[3]) {
       std::lock_guard<std::recursive_mutex> lock(state().mutex);
       const CUlaunchConfig &last = state().lastConfig;
-      std::copy_n(std::initializer_list<unsigned>{last.gridDimX, last.gridDimY, last.gridDimZ}.begin(), 3, grid);
-      std::copy_n(std::initializer_list<unsigned>{last.blockDimX, last.blockDimY, last.blockDimZ}.begin(), 3, block);
+      std::copy_n(
+          std::initializer_list<unsigned>{last.gridDimX, last.gridDimY, last.gridDimZ}.begin(), 3,
+          grid);
+      std::copy_n(
+          std::initializer_list<unsigned>{last.blockDimX, last.blockDimY, last.blockDimZ}.begin(),
+          3, block);
+    },
+    [](Runner run) {
+      std::lock_guard<std::recursive_mutex> lock(state().mutex);
+      state().runner = run;
+    },
+    [](uint64_t *addresses, uint64_t *bytes, int64_t most) {
+      std::lock_guard<std::recursive_mutex> lock(state().mutex);
+      int64_t count = 0;
+      for (const auto &[address, block] : state().allocations) {
+        if (count++ >= most)
+          continue;
+        *addresses++ = address;
+        *bytes++ = block.bytes;
+      }
+      return count;
     }};
 
 } // namespace fake_cuda

@@ -1,4 +1,4 @@
-//===- FakeDevices.cpp - Devices and contexts of the stand-in ------------===//
+//===- FakeDevices.cpp - Devices and contexts of the fake libcuda ---------===//
 
 #include "FakeState.h"
 

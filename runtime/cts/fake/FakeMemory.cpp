@@ -1,4 +1,4 @@
-//===- FakeMemory.cpp - Memory of the stand-in ---------------------------===//
+//===- FakeMemory.cpp - Memory of the fake libcuda ------------------------===//
 
 #include "FakeState.h"
 
@@ -15,12 +15,12 @@ CUresult cuMemGetInfo(size_t *free, size_t *total) {
   return CUDA_SUCCESS;
 }
 
-/// A block of host memory that stands for one of the device.
+/// A block of host memory that represents device memory.
 static CUresult makeBlock(CUdeviceptr *address, size_t bytes, int device, FakePool *pool) {
   void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (!memory)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  std::memset(memory, 0xa5, std::min<size_t>(bytes, 1 << 20)); // fresh memory is no zeros
+  std::memset(memory, 0xa5, std::min<size_t>(bytes, 1 << 20)); // new memory is not zeroed
   *address = reinterpret_cast<uintptr_t>(memory);
   state().allocations[*address] = {bytes, device, pool};
   return CUDA_SUCCESS;
@@ -135,8 +135,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   return CUDA_SUCCESS;
 }
 
-/// A block is reused by an allocation that is not larger; it then counts with the smaller size, and
-/// the rest is given back.
+/// A block is reused by an allocation of at most its size; it then counts with the smaller size,
+/// and the rest is freed.
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPool handle,
                                  CUstream on) {
   ENTER_WITH_CONTEXT(cuMemAllocFromPoolAsync);
@@ -145,7 +145,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes, CUmemoryPoo
   FakeStream *mine;
   if (!stream(on, mine))
     return CUDA_ERROR_INVALID_VALUE;
-  if (mine && mine->capture) { // the graph's own
+  if (mine && mine->capture) { // owned by the graph
     CUresult result = bytes > memoryBytes ? CUDA_ERROR_OUT_OF_MEMORY
                                           : makeBlock(address, bytes, pool->device, nullptr);
     if (result == CUDA_SUCCESS) {

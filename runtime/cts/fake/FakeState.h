@@ -1,4 +1,4 @@
-//===- FakeState.h - What the stand-in for libcuda remembers --------------===//
+//===- FakeState.h - State of the fake libcuda ----------------------------===//
 
 #ifndef TESSERA_RT_CTS_FAKE_FAKESTATE_H
 #define TESSERA_RT_CTS_FAKE_FAKESTATE_H
@@ -26,8 +26,8 @@ struct FakeLibrary;
 
 struct FakeGraph {
   std::vector<std::function<void()>> nodes;
-  std::set<FakeLibrary *> code; // that its kernels are of
-  std::vector<CUdeviceptr> blocks; // allocated while it was captured
+  std::set<FakeLibrary *> code;    // of its kernels
+  std::vector<CUdeviceptr> blocks; // allocated during its capture
   ~FakeGraph();
 };
 
@@ -48,13 +48,14 @@ struct FakeKernel {
   std::string name;
   FakeLibrary *library = nullptr;
   std::vector<size_t> parameterBytes;
-  /// Of a compiler's code the threads that a block must have, 1 for tile kernels: launched, counted,
-  /// and nothing is computed. 0: one of Kernels.h.
+  /// For compiled code the threads of a block, 1 for tile kernels: launched and counted, and run by
+  /// the runner, if there is one. 0: a kernel of Kernels.h.
   uint64_t block = 0;
 };
 
 struct FakeLibrary {
-  char *log = nullptr; // where to complain, if there is reason to
+  char *log = nullptr;                     // the log for compile errors
+  std::shared_ptr<const std::string> text; // of PTX
   std::vector<std::unique_ptr<FakeKernel>> kernels;
 };
 
@@ -87,6 +88,7 @@ struct State {
   CUlaunchConfig lastConfig = {};
   std::vector<CUlaunchAttribute> lastAttributes;
   std::vector<uint64_t> lastArguments;
+  Runner runner = nullptr;
   struct Failure {
     std::string name;
     int result, after;
@@ -99,14 +101,15 @@ State &state();
 std::vector<FakeContext *> &contextStack();
 FakeContext *current();
 
-/// Counts a call that a real driver may not survive.
+/// Counts a call that may crash a real driver.
 CUresult misuse();
-/// What every entry point does first: an error that was asked for, or one that sticks.
+/// The first action of every entry point: a requested error, or a sticky one.
 CUresult begin(const char *name);
 
-/// The stream behind a handle; null is the default one. False, and a misuse, where there is none.
+/// The stream of a handle; null is the default one. Returns false and counts a misuse if there is
+/// none.
 bool stream(CUstream handle, FakeStream *&result);
-/// Runs the work, or keeps it for the graph that is captured.
+/// Runs the work, or records it for the graph that is captured.
 CUresult submit(CUstream handle, std::function<void()> work);
 /// Frees a block of memory.
 void release(CUdeviceptr address);
@@ -124,14 +127,14 @@ TESSERA_CUDA_ENTRY_POINTS(DECLARE, DECLARE)
   if (!current())                                                                                  \
   return misuse()
 
-/// Runs a kernel of Kernels.h on the host; false where there is no such kernel. A result other than
-/// CUDA_SUCCESS is the error that the kernel ends with.
+/// Runs a kernel of Kernels.h on the host; returns false if there is no such kernel. A result other
+/// than CUDA_SUCCESS is the kernel's error.
 bool runKernel(const std::string &name, const CUlaunchConfig &config, unsigned clusterSize,
                const std::vector<uint64_t> &arguments, CUresult &result);
 
-/// Reads the entries of PTX text; false where it is none.
+/// Reads the entries of PTX text; returns false if it is not PTX.
 bool parsePtx(const std::string &text, FakeLibrary &library);
-/// The same of a cubin that has sections.
+/// The same for a cubin that has sections.
 bool parseCubin(const void *code, FakeLibrary &library);
 
 } // namespace fake_cuda

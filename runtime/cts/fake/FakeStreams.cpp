@@ -1,4 +1,4 @@
-//===- FakeStreams.cpp - Streams, events, graphs of the stand-in ---------===//
+//===- FakeStreams.cpp - Streams, events, graphs of the fake libcuda ------===//
 
 #include "FakeState.h"
 

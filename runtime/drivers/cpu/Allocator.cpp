@@ -1,4 +1,4 @@
-//===- Allocator.cpp - Temporary memory that is kept for reuse ------------===//
+//===- Allocator.cpp - A cache of temporary memory ------------------------===//
 
 #include "Allocator.h"
 
@@ -13,7 +13,7 @@
 
 namespace tessera::rt::cpu {
 
-/// Blocks beyond the limit, in total, go back to the system.
+/// Blocks beyond this total are returned to the system.
 static constexpr uint64_t cacheLimit = 512ull << 20;
 static constexpr unsigned smallestShift = 10;
 static constexpr uint64_t hugePage = 2ull << 20;
@@ -42,10 +42,10 @@ struct Allocator {
 };
 
 Allocator &allocator() {
-  // Never destroyed: threads may still run while the process ends.
+  // Never destroyed: threads may still run at process exit.
   static Allocator *instance = [] {
     auto *made = new Allocator;
-    // A fork while another thread holds the lock would leave it locked in the child for ever.
+    // A fork while another thread holds the lock would leave it locked in the child forever.
     static Allocator *forFork;
     forFork = made;
     pthread_atfork([] { forFork->mutex.lock(); }, [] { forFork->mutex.unlock(); },

@@ -1,6 +1,6 @@
-//===- Allocator.h - Temporary memory that is kept for reuse --------------===//
+//===- Allocator.h - A cache of temporary memory --------------------------===//
 //
-// Fresh pages cost more than most kernels: memory that was given back is kept by size class, up to
+// Page faults of new memory cost more than most kernels: freed memory is kept by size class, up to
 // a limit, for the next call. Thread-safe.
 //
 //===----------------------------------------------------------------------===//
@@ -17,13 +17,13 @@ inline constexpr size_t memoryAlignment = 64;
 
 /// A block of at least `bytes`, aligned to memoryAlignment, or null.
 void *allocate(uint64_t bytes);
-/// Takes a block back; `bytes` is what it was asked with.
+/// Frees a block; `bytes` is the requested size.
 void deallocate(void *block, uint64_t bytes);
-/// Gives all kept blocks to the system.
+/// Returns all cached blocks to the system.
 void trim();
 
-/// Bytes of memory that this machine has; what exceeds it is refused without asking the system,
-/// which may promise more.
+/// The memory of this machine in bytes; larger requests are rejected without asking the system,
+/// which may overcommit.
 uint64_t physicalMemory();
 
 struct MemoryStatistics {

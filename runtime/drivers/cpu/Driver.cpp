@@ -1,8 +1,8 @@
 //===- Driver.cpp - The CPU as a device -----------------------------------===//
 //
-// Everything runs at once, in the calling thread and the pool's: a stream has nothing to wait for.
-// While a stream captures, it keeps what it is given as a list of closures, which a graph replays.
-// Memory that is allocated meanwhile belongs to the graph.
+// Everything runs synchronously, in the calling thread and the pool's threads: a stream never has
+// pending work. While a stream captures, it records its work as a list of closures, which a graph
+// replays. Memory that is allocated meanwhile belongs to the graph.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,14 +77,14 @@ struct CpuGraph : Graph {
 };
 
 struct CpuStream {
-  std::unique_ptr<CpuGraph> capture; // null: work runs at once
+  std::unique_ptr<CpuGraph> capture; // null: work runs immediately
 };
 
 CpuGraph *captureOf(tessera_rt_stream stream) {
   return stream.handle ? static_cast<CpuStream *>(stream.handle)->capture.get() : nullptr;
 }
 
-/// Runs `work`, or keeps it for the graph.
+/// Runs `work`, or records it for the graph.
 template <typename Work> Status submit(tessera_rt_stream stream, Work work) {
   if (CpuGraph *graph = captureOf(stream)) {
     graph->nodes.push_back(std::move(work));
@@ -95,13 +95,10 @@ template <typename Work> Status submit(tessera_rt_stream stream, Work work) {
 
 Status runLaunch(const rt::Launch &request, const int64_t *words) {
   const auto &kernel = static_cast<const CpuKernel &>(*request.kernel);
-  cpu::Launch launch = {kernel.entry,
-                        words,
-                        request.grid[0] * request.grid[1] * request.grid[2],
-                        request.grain,
-                        request.work,
-                        kernel.scratchBytes,
-                        request.cost};
+  cpu::Launch launch = {
+      kernel.entry,  words,        request.grid[0] * request.grid[1] * request.grid[2],
+      request.grain, request.work, kernel.scratchBytes,
+      request.cost};
   tessera_rt_failure failure = {INT64_MAX, 0, 0};
   launch.failure = request.failure ? request.failure : &failure;
   if (cpu::launch(launch))
@@ -128,8 +125,8 @@ public:
     std::snprintf(info.target, sizeof(info.target), "%s", target.c_str());
     info.memory_bytes = physicalMemory();
     info.l2_bytes = static_cast<uint64_t>(fact(0, DeviceFact::L2Bytes));
-    info.multiprocessors = numThreads();
-    info.threads_per_block = info.threads_per_multiprocessor = info.warp_size = 1;
+    info.sm_count = numThreads();
+    info.threads_per_block = info.threads_per_sm = info.warp_size = 1;
     return TESSERA_RT_OK;
   }
 
@@ -148,7 +145,7 @@ public:
   Status enableAccess(int32_t, int32_t) override { return TESSERA_RT_OK; }
 
   int64_t fact(int32_t, DeviceFact fact) override {
-    if (fact == DeviceFact::Multiprocessors)
+    if (fact == DeviceFact::SmCount)
       return numThreads();
     static const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return l2 > 0 ? l2 : 0;
@@ -214,17 +211,15 @@ public:
   }
   Status allocateHost(int32_t, uint64_t bytes, void *&memory) override {
     constexpr uint64_t page = 4096;
-    memory = bytes > physicalMemory()
-                 ? nullptr
-                 : std::aligned_alloc(page, (bytes + page) / page * page);
+    memory =
+        bytes > physicalMemory() ? nullptr : std::aligned_alloc(page, (bytes + page) / page * page);
     return memory ? TESSERA_RT_OK
                   : fail(TESSERA_RT_OUT_OF_MEMORY,
                          "out of memory: " + formatBytes(bytes) + " of host memory");
   }
   void deallocateHost(int32_t, void *memory) override { std::free(memory); }
 
-  Status copy(tessera_rt_stream stream, void *target, const void *source,
-              uint64_t bytes) override {
+  Status copy(tessera_rt_stream stream, void *target, const void *source, uint64_t bytes) override {
     return submit(stream, [=]() -> Status {
       std::memmove(target, source, bytes);
       return TESSERA_RT_OK;
@@ -273,7 +268,7 @@ public:
                   "kernel '" + request.kernel->name + "': the CPU has no cooperative launches");
     if (!captureOf(stream))
       return runLaunch(request, request.words);
-    // The estimate and the measurement belong to a call that may be over by then.
+    // The estimate and the measurement belong to a call that may have ended by then.
     rt::Launch later = request;
     later.work = -1;
     later.cost = nullptr;

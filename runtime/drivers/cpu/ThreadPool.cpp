@@ -1,11 +1,11 @@
-//===- ThreadPool.cpp - Running a grid of kernel indices on threads -------===//
+//===- ThreadPool.cpp - Runs a grid on threads ----------------------------===//
 //
-// The protocol. `gate` packs (open, places left, joined, active). The owner fills the job, then
-// opens the gate with as many places as it wants helpers, then bumps `epoch`, which workers spin
-// and then sleep on. A worker joins by one compare-and-swap that takes a place: only then does it
-// look at the job. The owner works too; when the counter is exhausted it closes the gate, so that
-// nobody joins any more, and waits until no helper is active. A late worker finds the gate closed
-// and goes back to sleep without having touched the job.
+// The protocol. `jobState` packs (open, places left, joined, active). The owner fills the job,
+// opens it with one place for each helper it wants, and increments `epoch`, on which workers spin
+// and then sleep. A worker joins by one compare-and-swap that takes a place; only then does it read
+// the job. The owner works too. When the counter is exhausted it closes the job, so that no worker
+// joins any more, and waits until no helper is active. A late worker finds the job closed and goes
+// back to sleep without having touched the job.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@
 namespace tessera::rt::cpu {
 
 static constexpr int64_t spinNanoseconds = 40'000;
-/// A helper is worth waking for this much work.
+/// The work for which waking a helper pays off.
 static constexpr int64_t workPerThread = 12'000;
 static constexpr int32_t maxThreads = 1024;
 
@@ -62,7 +62,7 @@ void futexWake(std::atomic<uint32_t> &word, int count) {
           nullptr, 0);
 }
 
-/// Spins for a while; false when the time is over and `done` does not hold yet.
+/// Spins for a while; returns false on timeout if `done` does not hold yet.
 template <typename Predicate> bool spinUntil(Predicate done) {
   int64_t deadline = 0;
   for (unsigned i = 0;; ++i) {
@@ -110,8 +110,8 @@ thread_local bool insideKernel = false;
 
 std::atomic<uint64_t> launchCount{0}, parallelCount{0};
 
-/// Runs a chunk and takes its time. A thread that was interrupted measures too much, so that a
-/// smaller time counts at once and a larger one by and by.
+/// Runs a chunk and measures its time. An interrupted thread measures too much, so that a smaller
+/// time replaces the estimate and a larger one changes it gradually.
 void runMeasured(const Launch &job, int64_t begin, int64_t end, const tessera_rt_kernel_env *env) {
   int64_t start = nanoseconds();
   job.kernel(job.args, begin, end, env);
@@ -122,7 +122,7 @@ void runMeasured(const Launch &job, int64_t begin, int64_t end, const tessera_rt
   job.cost->store(std::max(measured, 0.1f), std::memory_order_relaxed);
 }
 
-/// What one thread tells of checks; the first program in the grid's order has the word.
+/// Merges one thread's failed check; the first grid task in grid order is reported.
 class Failures {
 public:
   explicit Failures(tessera_rt_failure *told) : told(told) {}
@@ -141,12 +141,12 @@ private:
   tessera_rt_failure *told;
 };
 
-/// The gate's fields.
+/// The fields of `jobState`.
 constexpr uint64_t activeOne = 1, joinedOne = 1ull << 16, placeOne = 1ull << 32,
                    openBit = 1ull << 63;
-uint32_t activeOf(uint64_t gate) { return gate & 0xffff; }
-uint32_t joinedOf(uint64_t gate) { return gate >> 16 & 0xffff; }
-uint32_t placesOf(uint64_t gate) { return gate >> 32 & 0xffff; }
+uint32_t activeOf(uint64_t jobState) { return jobState & 0xffff; }
+uint32_t joinedOf(uint64_t jobState) { return jobState >> 16 & 0xffff; }
+uint32_t placesOf(uint64_t jobState) { return jobState >> 32 & 0xffff; }
 
 class Pool {
 public:
@@ -164,15 +164,16 @@ public:
     job = launch;
     jobThreads = wanted;
     next.store(0, std::memory_order_relaxed);
-    gate.store(openBit | placeOne * static_cast<uint64_t>(wanted - 1), std::memory_order_release);
+    jobState.store(openBit | placeOne * static_cast<uint64_t>(wanted - 1),
+                   std::memory_order_release);
     epoch.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) > 0)
       futexWake(epoch, wanted - 1);
 
     work(0);
 
-    gate.fetch_and(~openBit, std::memory_order_acq_rel);
-    auto idle = [&] { return activeOf(gate.load(std::memory_order_seq_cst)) == 0; };
+    jobState.fetch_and(~openBit, std::memory_order_acq_rel);
+    auto idle = [&] { return activeOf(jobState.load(std::memory_order_seq_cst)) == 0; };
     if (spinUntil(idle))
       return;
     for (;;) {
@@ -195,7 +196,7 @@ public:
 
 private:
   bool spawn(int32_t index) {
-    // Signals are for the program's own threads.
+    // Signals are handled by the program's own threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -236,14 +237,14 @@ private:
 
   /// Joins the open job, if there is one with a place left.
   void help() {
-    uint64_t now = gate.load(std::memory_order_acquire);
+    uint64_t now = jobState.load(std::memory_order_acquire);
     do {
       if (!(now & openBit) || placesOf(now) == 0)
         return;
-    } while (!gate.compare_exchange_weak(now, now - placeOne + joinedOne + activeOne,
-                                         std::memory_order_acq_rel));
+    } while (!jobState.compare_exchange_weak(now, now - placeOne + joinedOne + activeOne,
+                                             std::memory_order_acq_rel));
     work(joinedOf(now) + 1);
-    uint64_t left = gate.fetch_sub(activeOne, std::memory_order_seq_cst) - activeOne;
+    uint64_t left = jobState.fetch_sub(activeOne, std::memory_order_seq_cst) - activeOne;
     if (activeOf(left) == 0 && ownerSleeps.load(std::memory_order_seq_cst)) {
       ownerSleeps.store(2, std::memory_order_seq_cst);
       futexWake(ownerSleeps, 1);
@@ -276,24 +277,24 @@ private:
     }
   }
 
-  // What the owner writes and helpers read, then the words that are fought over, each on its own
+  // Fields that the owner writes and helpers read, then the contended words, each on its own cache
   // line.
   int32_t threads;
   std::vector<pthread_t> workers;
   Launch job{};
   int32_t jobThreads = 1;
   std::atomic<bool> stopping{false};
-  alignas(64) std::atomic<uint64_t> gate{0};
+  alignas(64) std::atomic<uint64_t> jobState{0};
   alignas(64) std::atomic<int64_t> next{0};
   alignas(64) std::atomic<uint32_t> epoch{0};
   alignas(64) std::atomic<uint32_t> sleepers{0};
   alignas(64) std::atomic<uint32_t> ownerSleeps{0};
 };
 
-/// Who may use or replace the pool; held for the length of a launch.
+/// Guards the use and replacement of the pool; held during a launch.
 std::atomic_flag owned = ATOMIC_FLAG_INIT;
 Pool *pool = nullptr;
-std::atomic<int32_t> configured{0}; // 0: not asked yet
+std::atomic<int32_t> configured{0}; // 0: not determined yet
 
 int32_t defaultThreads() {
   if (const char *text = std::getenv("TESSERA_NUM_THREADS"); text && *text) {
@@ -316,8 +317,8 @@ int32_t defaultThreads() {
   return std::clamp(count, 1, maxThreads);
 }
 
-/// A forked child has the memory of the pool but none of its threads: it makes its own at its first
-/// launch.
+/// A forked child has the memory of the pool but none of its threads: it creates its own at its
+/// first launch.
 void forgetPool() {
   pool = nullptr;
   owned.clear();
@@ -337,7 +338,7 @@ void runInline(const Launch &launch) {
   env.scratch_bytes = launch.scratchBytes;
   bool before = insideKernel;
   insideKernel = true;
-  // One index leaves nothing to decide: its time is taken once.
+  // A single index needs no decision: its time is measured once.
   if (launch.cost && (launch.total > 1 || launch.cost->load(std::memory_order_relaxed) == 0))
     runMeasured(launch, 0, launch.total, &env);
   else

@@ -1,10 +1,10 @@
-//===- ThreadPool.h - Running a grid of kernel indices on threads ---------===//
+//===- ThreadPool.h - Runs a grid on threads ------------------------------===//
 //
-// One pool per process, made at its first use. A launch opens a job; the caller and the workers
+// One pool per process, created on first use. A launch opens a job; the caller and the workers
 // claim chunks of the linear grid from one counter, large ones first and smaller ones towards the
-// end, until it is empty. The caller never waits for a worker that has not joined, so a machine
-// that is busy elsewhere costs nothing but its help. Which thread runs which index is not
-// determined; kernels do not depend on it.
+// end, until it is empty. The caller never waits for a worker that has not joined, so that a busy
+// machine only loses parallelism. Which thread runs which index is not determined; kernels do not
+// depend on it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,27 +17,27 @@
 
 namespace tessera::rt::cpu {
 
-/// What one grid index of a kernel took when it ran last, in nanoseconds; 0: never measured.
+/// The time of one grid index of a kernel in its last run, in nanoseconds; 0: never measured.
 using Cost = std::atomic<float>;
 
 struct Launch {
   tessera_rt_kernel kernel;
   const int64_t *args;
   int64_t total; // grid indices
-  int64_t grain; // least chunk
+  int64_t grain; // minimum chunk
   int64_t work;  // estimate in nanoseconds of one core; negative: unknown
   uint64_t scratchBytes;
-  Cost *cost; // measured here, unless null
+  Cost *cost;                            // measured time, unless null
   tessera_rt_failure *failure = nullptr; // written if a check fails, unless null
 };
 
-/// Runs the whole grid and returns when it is done; false when scratch memory cannot be had
-/// (nothing was run then). Runs in the calling thread alone when the grid or the work is small,
-/// when called from a kernel of the pool, and when another thread has the pool.
+/// Runs the whole grid and returns when it is done; returns false if scratch memory cannot be
+/// allocated (then nothing was run). Runs in the calling thread alone if the grid or the work is
+/// small, if called from a kernel of the pool, and if another thread uses the pool.
 bool launch(const Launch &launch);
 
 int32_t numThreads();
-/// False when called from a kernel.
+/// Returns false if called from a kernel.
 bool setNumThreads(int32_t count);
 
 struct LaunchStatistics {

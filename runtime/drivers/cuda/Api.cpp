@@ -1,4 +1,4 @@
-//===- Api.cpp - Finding CUDA's driver at run time ------------------------===//
+//===- Api.cpp - Loading the CUDA driver at run time ----------------------===//
 
 #include "Api.h"
 
@@ -22,7 +22,7 @@ bool Api::load(std::string &error) {
     error = "CUDA is turned off by TESSERA_CUDA_LIBRARY=none";
     return false;
   }
-  // Never closed: the driver has threads and handlers of its own.
+  // Never closed: the driver has its own threads and handlers.
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *reason = dlerror();
@@ -34,7 +34,7 @@ bool Api::load(std::string &error) {
   void *symbol = dlsym(library, "cuDriverGetVersion");
   std::memcpy(&getVersion, &symbol, sizeof(symbol));
   if (!getVersion || getVersion(&driverVersion) != CUDA_SUCCESS) {
-    error = path + " is no NVIDIA driver";
+    error = path + " is not an NVIDIA driver";
     return false;
   }
   if (driverVersion < leastVersion) {
@@ -78,7 +78,7 @@ bool Api::load(std::string &error) {
   if (result == CUDA_ERROR_NO_DEVICE || (result == CUDA_SUCCESS && count == 0))
     error = "the NVIDIA driver is there, but it shows no GPU to this process";
   else if (result == CUDA_ERROR_STUB_LIBRARY)
-    error = path + " is the toolkit's stand-in for linking, not a driver";
+    error = path + " is the toolkit's stub library, not a driver";
   else if (result != CUDA_SUCCESS)
     error = "the NVIDIA driver could not be initialised: " + message(result);
   return error.empty();

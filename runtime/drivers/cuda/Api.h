@@ -1,11 +1,11 @@
-//===- Api.h - The part of CUDA's driver interface that we use ------------===//
+//===- Api.h - The part of the CUDA driver API that we use ----------------===//
 //
-// Declared here, so that the runtime builds without CUDA and needs no libcuda to start. Values and
-// layouts are those of CUDA 12.0's cuda.h, which later versions keep; where that header is
-// installed, a test compares them.
+// Declared here, so that the runtime builds without CUDA and starts without libcuda. Values and
+// layouts are those of CUDA 12.0's cuda.h, which later versions keep; if that header is installed,
+// a test compares them.
 //
-// Entry points are asked for by cuGetProcAddress with version 12.0, so that a later driver gives
-// the functions of these signatures.
+// Entry points are looked up by cuGetProcAddress with version 12.0, so that a later driver returns
+// functions of these signatures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -173,7 +173,7 @@ enum TensorMapSetting {
   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
 };
 
-// X(name, parameters): needed. O(name, parameters): null where the driver is too old for it.
+// X(name, parameters): required. O(name, parameters): null if the driver is too old for it.
 #define TESSERA_CUDA_ENTRY_POINTS(X, O)                                                            \
   X(cuInit, (unsigned))                                                                            \
   X(cuDriverGetVersion, (int *))                                                                   \
@@ -243,15 +243,15 @@ struct Api {
 #undef TESSERA_CUDA_POINTER
   int driverVersion = 0; // 1000 * major + 10 * minor
 
-  /// Finds the library and its entry points and initialises it; false, with the reason, where there
-  /// is no driver that we can use, or no GPU.
+  /// Loads the library and its entry points and initialises it; returns false with the reason if
+  /// there is no usable driver or no GPU.
   bool load(std::string &error);
 
   /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)".
   std::string message(CUresult result) const;
 };
 
-/// Whether nothing can run in the context after this error.
+/// Whether the context is unusable after this error.
 bool isSticky(CUresult result);
 
 } // namespace tessera::rt::cuda

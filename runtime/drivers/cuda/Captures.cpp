@@ -1,9 +1,9 @@
-//===- Captures.cpp - Code that graphs need -------------------------------===//
+//===- Captures.cpp - Lifetime of captured code ---------------------------===//
 //
-// A graph has the kernels that were captured, but not their code: what is unloaded before the graph
-// is gone takes the process with it. Graphs of this runtime hold their code. Of graphs that others
-// capture on their streams, such as PyTorch's, nobody tells when they end: their code stays for as
-// long as the process.
+// A graph refers to the captured kernels but does not own their code: unloading it before the graph
+// is destroyed crashes the process. Graphs of this runtime own their code. There is no notification
+// when a graph that another library captures on its stream, such as PyTorch's, is destroyed: its
+// code is kept until process exit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ static Captures &captures() {
 
 Code::~Code() {
   tessera_rt_status status;
-  // In a forked child, and when the process ends, the driver is no longer ours to call.
+  // In a forked child, and at process exit, the driver must not be called.
   if (!library || !start(status))
     return;
   Current current(device);

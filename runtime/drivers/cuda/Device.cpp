@@ -1,4 +1,4 @@
-//===- Device.cpp - A GPU in use, and how its errors are told -------------===//
+//===- Device.cpp - An open GPU and its error messages --------------------===//
 
 #include "Device.h"
 
@@ -72,8 +72,8 @@ std::string LaunchRecord::text() {
   for (uint64_t i = 0; i < kept && i < total; ++i) {
     const Entry &entry = copy[(total - 1 - i) % kept];
     uint32_t words = entry.wordCount < keptWords ? entry.wordCount : keptWords;
-    text += "\n  " +
-            describe(entry.name, entry.grid, entry.shape, entry.words, words, entry.wordCount);
+    text +=
+        "\n  " + describe(entry.name, entry.grid, entry.shape, entry.words, words, entry.wordCount);
   }
   return text;
 }
@@ -93,7 +93,7 @@ tessera_rt_status Device::open() {
     return status;
   api.cuDeviceGetName(text, sizeof(text), handle);
   name = text;
-  multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  sm_count = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   l2Bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   if (auto status = check(api.cuDevicePrimaryCtxRetain(&context, handle),
                           "the device's context could not be made"))
@@ -106,15 +106,15 @@ tessera_rt_status Device::open() {
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, ordinal};
   if (auto status = check(api.cuMemPoolCreate(&pool, &properties), "the pool could not be made"))
     return status;
-  // Memory stays with the pool until it is trimmed; the default gives it back at each wait.
+  // Memory stays in the pool until it is trimmed; the default frees it at each synchronization.
   uint64_t keep = UINT64_MAX;
   return check(api.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
                "the pool could not be set up");
 }
 
 tessera_rt_status Device::failed(CUresult result, const std::string &what) {
-  std::string text = deviceName(TESSERA_RT_DEVICE_CUDA(ordinal)) + ": " + what + ": " +
-                     api.message(result);
+  std::string text =
+      deviceName(TESSERA_RT_DEVICE_CUDA(ordinal)) + ": " + what + ": " + api.message(result);
   if (!isSticky(result)) {
     switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:

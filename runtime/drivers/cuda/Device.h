@@ -1,11 +1,11 @@
-//===- Device.h - A GPU in use, and how its errors are told ---------------===//
+//===- Device.h - An open GPU and its error messages ----------------------===//
 //
-// A GPU is used through its primary context, which is retained at the first use and kept: it is
-// the context that other libraries of the process use as well. Calls make it current for as long as
-// they need it and leave the thread's context as they found it.
+// A GPU is used through its primary context, which is retained on first use and kept: it is the
+// context that other libraries of the process use as well. Calls make it current for as long as
+// they need it and restore the thread's context.
 //
-// Errors of kernels come late, from whichever call follows. So that they can still be told with a
-// kernel's name, grid and arguments, each device keeps a record of its latest launches.
+// Errors of kernels are asynchronous and reported by a later call. So that a message can still
+// contain a kernel's name, grid and arguments, each device keeps a record of its latest launches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,11 @@ namespace tessera::rt::cuda {
 
 struct Device;
 
-/// Code on a device; it is unloaded when neither a library nor a graph has it any more.
+/// Code on a device; it is unloaded when neither a library nor a graph refers to it.
 struct Code {
   Device &device;
   CUlibrary library = nullptr;
-  std::atomic<bool> isKept{false}; // for as long as the process
+  std::atomic<bool> isKept{false}; // until process exit
   explicit Code(Device &device) : device(device) {}
   Code(const Code &) = delete;
   ~Code();
@@ -37,10 +37,10 @@ using CodeSet = std::set<std::shared_ptr<Code>>;
 struct CudaKernel : Kernel {
   CUfunction function = nullptr;
   std::shared_ptr<Code> code;
-  const char *recordName = ""; // lives as long as the process
+  const char *recordName = ""; // valid until process exit
   int32_t parameters = -1;     // negative: not known
-  bool isExact = false;        // no hidden parameters: as many words as parameters
-  // What the driver was already told to allow.
+  bool isExact = false;        // no hidden parameters: one word per parameter
+  // The limits that the driver was already asked to raise.
   mutable std::atomic<uint32_t> sharedBytes{0};
   mutable std::atomic<bool> largeClusters{false};
 };
@@ -52,7 +52,7 @@ std::string describe(const Launch &launch);
 class LaunchRecord {
 public:
   void add(const Launch &launch);
-  /// One per line, the latest first; "" where there was none.
+  /// One per line, the latest first; "" if there was none.
   std::string text();
 
 private:
@@ -75,21 +75,22 @@ struct Device {
   CUdevice handle = 0;
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr; // null: the device has no pools
-  int32_t multiprocessors = 0;
+  int32_t sm_count = 0;
   int64_t l2Bytes = 0;
   std::string name;
   LaunchRecord launches;
-  // Of allocations; in use only where there is no pool that counts it.
+  // Allocation counters; `in use` only if there is no pool that counts it.
   std::atomic<uint64_t> allocations{0}, allocatedBytes{0}, inUse{0}, peak{0}, trims{0};
 
   Device(const Api &api, int32_t ordinal) : api(api), ordinal(ordinal) {}
 
-  /// Retains the context and makes the pool.
+  /// Retains the context and creates the pool.
   tessera_rt_status open();
 
   int attribute(int which) const;
 
-  /// TESSERA_RT_OK, or a failure that says what was done ("memory could not be copied") and why.
+  /// TESSERA_RT_OK, or a failure whose message has the action ("memory could not be copied") and
+  /// the reason.
   tessera_rt_status check(CUresult result, const char *what) {
     return result == CUDA_SUCCESS ? TESSERA_RT_OK : failed(result, what);
   }
@@ -125,19 +126,19 @@ private:
   bool pushed = false;
 };
 
-/// From here on, code that the stream captures is collected for a graph of ours.
+/// From here on, code that the stream captures is collected for a graph of this runtime.
 void collectCode(CUstream stream);
-/// What was collected.
+/// The collected code.
 CodeSet takeCode(CUstream stream);
-/// Keeps code for the graph that a stream captures.
+/// Keeps code alive for the graph that a stream captures.
 void keepForGraph(CUstream stream, const std::shared_ptr<Code> &code);
 
-/// The driver, started at the first call; null, with the reason as this thread's error, where there
-/// is none, or where this process was forked from one that had started it.
+/// The driver, started on the first call; null, with the reason as this thread's error, if there is
+/// none, or if this process was forked from one that had started it.
 const Api *start(tessera_rt_status &status);
-/// The device, opened at the first call; null, with the reason, where it cannot be used.
+/// The device, opened on the first call; null, with the reason, if it cannot be used.
 Device *open(int32_t ordinal, tessera_rt_status &status);
-/// Those that were opened so far, null where not.
+/// The devices opened so far, null for the others.
 Device *opened(int32_t ordinal);
 inline constexpr int32_t mostDevices = 64;
 
@@ -146,7 +147,7 @@ tessera_rt_status loadLibrary(Device &device, const CodeImage &image,
                               std::unique_ptr<Library> &library);
 tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &launch);
 
-/// The tensor maps of a launch, which are this thread's until its next one.
+/// The tensor maps of a launch, which are valid until this thread's next one.
 tessera_rt_status encodeMaps(Device &device, const Launch &launch, void **parameters);
 
 /// The pool.

@@ -1,4 +1,4 @@
-//===- Driver.cpp - GPUs of NVIDIA as devices -----------------------------===//
+//===- Driver.cpp - NVIDIA GPUs as devices --------------------------------===//
 
 #include "../../src/Metrics.h"
 #include "Device.h"
@@ -81,11 +81,10 @@ public:
       info.l2_bytes = static_cast<uint64_t>(device.l2Bytes);
       info.shared_bytes = static_cast<uint64_t>(
           device.attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
-      info.multiprocessors = device.multiprocessors;
+      info.sm_count = device.sm_count;
       info.threads_per_block = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-      info.threads_per_multiprocessor =
-          device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-      info.registers_per_multiprocessor =
+      info.threads_per_sm = device.attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+      info.registers_per_sm =
           device.attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
       info.warp_size = device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
       info.clock_khz = device.attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
@@ -134,9 +133,9 @@ public:
     if (auto status = canAccess(ordinal, peer, can))
       return status;
     if (!can)
-      return fail(TESSERA_RT_UNSUPPORTED, "cuda:" + std::to_string(ordinal) +
-                                              " cannot access memory of cuda:" +
-                                              std::to_string(peer));
+      return fail(TESSERA_RT_UNSUPPORTED,
+                  "cuda:" + std::to_string(ordinal) +
+                      " cannot access memory of cuda:" + std::to_string(peer));
     return with(ordinal, [&](Device &device) {
       if (ordinal == peer)
         return TESSERA_RT_OK;
@@ -151,7 +150,7 @@ public:
     Device *device = ordinal < mostDevices ? opened(ordinal) : nullptr;
     if (!device)
       return 0;
-    return fact == DeviceFact::Multiprocessors ? device->multiprocessors : device->l2Bytes;
+    return fact == DeviceFact::SmCount ? device->sm_count : device->l2Bytes;
   }
 
   Status createStream(int32_t ordinal, int32_t priority, void *&handle) override {
@@ -253,8 +252,7 @@ public:
     Current current(*device);
     device->api.cuMemFreeHost(memory);
   }
-  Status copy(tessera_rt_stream stream, void *target, const void *source,
-              uint64_t bytes) override {
+  Status copy(tessera_rt_stream stream, void *target, const void *source, uint64_t bytes) override {
     return with(stream, [&](Device &device) {
       CUresult result =
           device.api.cuMemcpyAsync(pointer(target), pointer(source), bytes, native(stream));
@@ -265,8 +263,7 @@ public:
   }
   Status fill(tessera_rt_stream stream, void *target, uint8_t value, uint64_t bytes) override {
     return with(stream, [&](Device &device) {
-      CUresult result =
-          device.api.cuMemsetD8Async(pointer(target), value, bytes, native(stream));
+      CUresult result = device.api.cuMemsetD8Async(pointer(target), value, bytes, native(stream));
       if (result == CUDA_SUCCESS)
         return TESSERA_RT_OK;
       return device.failed(result, formatBytes(bytes) + " could not be filled");
@@ -284,8 +281,7 @@ public:
     });
   }
 
-  Status load(int32_t ordinal, const CodeImage &image,
-              std::unique_ptr<Library> &library) override {
+  Status load(int32_t ordinal, const CodeImage &image, std::unique_ptr<Library> &library) override {
     return with(ordinal, [&](Device &device) { return loadLibrary(device, image, library); });
   }
   Status launch(tessera_rt_stream stream, const Launch &launch) override {
@@ -298,8 +294,8 @@ public:
     if (!stream.handle)
       return fail(TESSERA_RT_ARGUMENT, "the default stream cannot capture a graph; create one");
     return with(stream, [&](Device &device) {
-      CUresult result = device.api.cuStreamBeginCapture(native(stream),
-                                                        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+      CUresult result =
+          device.api.cuStreamBeginCapture(native(stream), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
       if (result == CUDA_SUCCESS)
         collectCode(native(stream));
       return device.check(result, "the stream cannot begin to capture a graph");
@@ -338,7 +334,7 @@ private:
 
 } // namespace
 
-/// Calls `visit` with each device that is open and works; starts nothing.
+/// Calls `visit` with each device that is open and usable; opens none.
 template <typename Visit> static void eachOpened(Visit visit) {
   for (int32_t i = 0; i < mostDevices; ++i) {
     Device *device = opened(i);

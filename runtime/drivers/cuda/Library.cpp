@@ -1,7 +1,7 @@
-//===- Library.cpp - Code on a GPU, and launching it ----------------------===//
+//===- Library.cpp - Code on a GPU, and its launches ----------------------===//
 //
-// Both kinds of kernels, those of CUDA Tile IR and plain ones, are loaded and launched alike. The
-// driver fills the hidden parameters of the former itself; they are launched with one "thread".
+// Kernels of CUDA Tile IR and PTX kernels are loaded and launched the same way. The driver fills
+// the hidden parameters of the former; they are launched with one "thread".
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace tessera::rt::cuda {
 
-/// Names that outlive their libraries, for messages about what was launched.
+/// Names that outlive their libraries, for messages about launches.
 static const char *intern(const std::string &name) {
   static std::mutex *mutex = new std::mutex;
   static auto *names = new std::set<std::string>;
@@ -32,7 +32,7 @@ public:
 
   tessera_rt_status load(std::span<const uint8_t> code) {
     Current current(device);
-    // PTX is text: the driver wants a zero at its end.
+    // PTX is text: the driver requires a terminating zero.
     std::vector<uint8_t> image(code.begin(), code.end());
     image.push_back(0);
     std::vector<char> log(4096);
@@ -41,7 +41,7 @@ public:
     CUlibrary &library = loaded->library;
     CUresult result = device.api.cuLibraryLoadData(&library, image.data(), options, values, 2,
                                                    nullptr, nullptr, 0);
-    // The driver may put off the work, and with it the complaints, until the code is used.
+    // The driver may defer loading, and its errors, until the code is used.
     CUmodule module = nullptr;
     if (result == CUDA_SUCCESS)
       result = device.api.cuLibraryGetModule(&module, library);
@@ -86,7 +86,7 @@ public:
   }
 
 private:
-  /// Negative where the driver does not tell.
+  /// Negative if the driver does not report it.
   int32_t countParameters(CUfunction function) const {
     if (!device.api.cuFuncGetParamInfo)
       return -1;
@@ -107,10 +107,13 @@ private:
 
 } // namespace
 
-/// What is wrong with the code, as far as can be told without the driver, which does not know how
-/// long it is: null where it may be loaded.
+/// The error in the code, as far as it can be found without the driver, which does not know its
+/// length; null if it may be loaded.
 static const char *problemOf(std::span<const uint8_t> code, bool &isText) {
-  isText = code.size() < 4 || std::memcmp(code.data(), "\x7f" "ELF", 4) != 0;
+  isText = code.size() < 4 || std::memcmp(code.data(),
+                                          "\x7f"
+                                          "ELF",
+                                          4) != 0;
   if (isText) {
     std::string_view text(reinterpret_cast<const char *>(code.data()), code.size());
     return text.find(".version") == text.npos || text.find(".target") == text.npos
@@ -121,7 +124,7 @@ static const char *problemOf(std::span<const uint8_t> code, bool &isText) {
   constexpr uint16_t cudaMachine = 190;
   if (code.size() < headerBytes)
     return "the cubin is truncated";
-  uint16_t machine, entries[5]; // header's size, then size and number of both tables' entries
+  uint16_t machine, entries[5]; // size of the header, then size and number of both tables' entries
   uint64_t tables[2];           // offsets of segments and sections
   std::memcpy(&machine, code.data() + machineAt, sizeof(machine));
   std::memcpy(tables, code.data() + tablesAt, sizeof(tables));
@@ -141,19 +144,19 @@ tessera_rt_status loadLibrary(Device &device, const CodeImage &image,
   bool isText;
   if (const char *problem = problemOf(image.code, isText))
     return fail(TESSERA_RT_INVALID, "code could not be loaded: " + std::string(problem));
-  auto made = std::make_unique<CudaLibrary>(device, isText || hasRoad(image.target, "ptx"));
+  auto made = std::make_unique<CudaLibrary>(device, isText || hasBackend(image.target, "ptx"));
   if (auto status = made->load(image.code))
     return status;
   library = std::move(made);
   return TESSERA_RT_OK;
 }
 
-/// Asks the driver, once, for what is beyond the usual limits.
+/// Raises limits beyond the defaults, once.
 static CUresult allow(const Device &device, const CudaKernel &kernel, const KernelShape &shape) {
   if (shape.sharedBytes > kernel.sharedBytes.load(std::memory_order_relaxed)) {
-    CUresult result = device.api.cuFuncSetAttribute(
-        kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-        static_cast<int>(shape.sharedBytes));
+    CUresult result = device.api.cuFuncSetAttribute(kernel.function,
+                                                    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                    static_cast<int>(shape.sharedBytes));
     if (result != CUDA_SUCCESS)
       return result;
     kernel.sharedBytes.store(shape.sharedBytes, std::memory_order_relaxed);
@@ -170,7 +173,7 @@ static CUresult allow(const Device &device, const CudaKernel &kernel, const Kern
   return CUDA_SUCCESS;
 }
 
-/// What the driver's code for a refused launch most likely means.
+/// The most likely meaning of the driver's error code for a rejected launch.
 static const char *hint(CUresult result, const Launch &launch) {
   switch (result) {
   case CUDA_ERROR_INVALID_VALUE:
@@ -178,7 +181,7 @@ static const char *hint(CUresult result, const Launch &launch) {
                ? "; a grid has at most 65535 blocks in its second and third dimension"
                : "";
   case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    return "; the block needs more registers or shared memory than a multiprocessor has";
+    return "; the block needs more registers or shared memory than an SM has";
   case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     return "; a cooperative launch must fit onto the GPU at once";
   case CUDA_ERROR_INVALID_CLUSTER_SIZE:
@@ -252,7 +255,7 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
 
   Current current(device);
   device.launches.add(launch);
-  // The default stream captures nothing.
+  // The default stream does not capture.
   if (stream && !kernel.code->isKept.load(std::memory_order_relaxed)) {
     int isCapturing = 0;
     if (device.api.cuStreamIsCapturing(stream, &isCapturing) == CUDA_SUCCESS && isCapturing)
@@ -262,8 +265,8 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
   if (result == CUDA_SUCCESS)
     result = device.api.cuLaunchKernelEx(&config, kernel.function, pointers, nullptr);
   if (result != CUDA_SUCCESS)
-    return device.failed(result, describe(launch) + " could not be launched" +
-                                     hint(result, launch));
+    return device.failed(result,
+                         describe(launch) + " could not be launched" + hint(result, launch));
   rt::count(metrics.deviceLaunches);
   if (!isBlocking())
     return TESSERA_RT_OK;

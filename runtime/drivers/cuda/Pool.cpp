@@ -1,7 +1,7 @@
-//===- Pool.cpp - Memory of a GPU in the order of its streams -------------===//
+//===- Pool.cpp - Stream-ordered memory of a GPU --------------------------===//
 //
-// The driver's own pools reuse memory across streams without waiting; ours is apart from the
-// default one, so that its statistics and its trimming concern only us. During capture an
+// The driver's own pools reuse memory across streams without waiting. Ours is separate from the
+// default one, so that its statistics and its trimming concern this runtime only. During capture an
 // allocation becomes part of the graph.
 //
 //===----------------------------------------------------------------------===//
@@ -18,8 +18,8 @@ static CUresult tryAllocate(Device &device, CUstream stream, uint64_t bytes, CUd
   return device.api.cuMemAlloc(&address, bytes);
 }
 
-/// Waits for what is in flight, so that freed memory is free, and gives back what the pool keeps.
-/// False while the stream captures: nothing may be waited for then.
+/// Waits for work in flight, so that freed memory is reusable, and trims the pool. Returns false
+/// while the stream captures, since waiting is not allowed then.
 static bool makeRoom(Device &device, CUstream stream) {
   int capturing = 0;
   if (!device.pool || device.api.cuStreamIsCapturing(stream, &capturing) != CUDA_SUCCESS ||
@@ -44,9 +44,8 @@ tessera_rt_status allocate(Device &device, CUstream stream, uint64_t bytes, void
     return fail(TESSERA_RT_OUT_OF_MEMORY,
                 "out of memory on " + deviceName(TESSERA_RT_DEVICE_CUDA(device.ordinal)) + " (" +
                     device.name + "): " + formatBytes(bytes) + " were asked for, " +
-                    formatBytes(free) + " of " + formatBytes(total) +
-                    " are free, the pool holds " + formatBytes(pool.reserved) + ", " +
-                    formatBytes(pool.in_use) + " of it in use");
+                    formatBytes(free) + " of " + formatBytes(total) + " are free, the pool holds " +
+                    formatBytes(pool.reserved) + ", " + formatBytes(pool.in_use) + " of it in use");
   }
   if (result != CUDA_SUCCESS)
     return device.failed(result, formatBytes(bytes) + " could not be allocated");
@@ -68,7 +67,7 @@ tessera_rt_status deallocate(Device &device, CUstream stream, void *memory, uint
   if (device.pool)
     return device.check(device.api.cuMemFreeAsync(address, stream), "memory could not be freed");
   device.inUse.fetch_sub(bytes, std::memory_order_relaxed);
-  // What uses the memory must be over; the plain call does not wait on every driver.
+  // Work that uses the memory must have ended; the plain call does not wait on every driver.
   CUresult result = device.api.cuStreamSynchronize(stream);
   if (result == CUDA_SUCCESS)
     result = device.api.cuMemFree(address);

@@ -1,8 +1,9 @@
-//===- TensorMaps.cpp - What tensor copies know of a tensor ---------------===//
+//===- TensorMaps.cpp - Tensor maps for TMA -------------------------------===//
 //
-// A tensor map is a parameter of a kernel: 128 bytes that the driver makes of a tensor's address, sizes
-// and strides, and of the box that is copied at once. Programs launch kernels with the same tensors again
-// and again: each thread keeps the maps that it has made last, found again by all that they are made of.
+// A tensor map is a parameter of a kernel: 128 bytes that the driver encodes from a tensor's
+// address, sizes and strides, and from the box that one TMA copy transfers. Programs often launch
+// kernels with the same tensors, so each thread caches the maps that it encoded last, by all of
+// their inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,13 +15,13 @@
 namespace tessera::rt::cuda {
 
 namespace {
-constexpr uint32_t mostDims = 5;
+constexpr uint32_t mostDims = TensorMap::maxDims;
 
-/// All that a map is made of; what is not used is zero.
+/// All inputs of a map; unused ones are zero.
 struct Key {
   uint64_t address = 0;
   uint64_t sizes[mostDims] = {};
-  uint64_t strides[mostDims] = {}; // in bytes; that of neighbours is not used
+  uint64_t strides[mostDims] = {}; // in bytes; that of the contiguous dimension is not used
   uint32_t box[mostDims] = {};
   uint32_t rank = 0, elementBytes = 0, span = 0;
 
@@ -39,7 +40,7 @@ struct Entry {
 };
 constexpr size_t kept = 64; // of each thread
 
-/// A dimension of one element has any stride, and the driver wants one that 16 divides.
+/// A dimension of one element has any stride; the driver requires a multiple of 16.
 Key keyOf(const Launch &launch, const TensorMap &map) {
   Key key;
   const int64_t *words = launch.words + map.word;
@@ -54,7 +55,7 @@ Key keyOf(const Launch &launch, const TensorMap &map) {
     isEmpty |= key.sizes[i] == 0;
   }
   for (uint32_t i = 0; i < key.rank; ++i) {
-    // Nothing is copied of an empty tensor, but there must be a map of it.
+    // An empty tensor copies nothing, but must have a map.
     if (isEmpty)
       key.sizes[i] = 1;
     auto stride = static_cast<uint64_t>(words[1 + key.rank + map.dims[i]]) * map.elementBytes;
@@ -64,7 +65,7 @@ Key keyOf(const Launch &launch, const TensorMap &map) {
     key.address = map.span;
   if (map.spans == 1)
     return key;
-  // Spans that follow each other are a dimension of their own; rows are whole spans.
+  // Adjacent spans form a separate dimension; rows are whole spans.
   uint64_t inSpan = map.span / map.elementBytes, last = key.rank++;
   key.sizes[last] = std::max<uint64_t>(1, key.sizes[0] / inSpan);
   key.sizes[0] = inSpan;
@@ -84,8 +85,9 @@ std::string text(const Key &key) {
 }
 } // namespace
 
-/// A map that this thread has made, or makes now.
-static tessera_rt_status encode(Device &device, const Launch &launch, const Key &key, CUtensorMap &map) {
+/// A cached map, or a new one.
+static tessera_rt_status encode(Device &device, const Launch &launch, const Key &key,
+                                CUtensorMap &map) {
   thread_local Entry entries[kept];
   Entry &entry = entries[key.hash() % kept];
   if (entry.key != key) {
@@ -100,9 +102,9 @@ static tessera_rt_status encode(Device &device, const Launch &launch, const Key 
     const uint32_t steps[mostDims] = {1, 1, 1, 1, 1};
     entry.key = Key();
     CUresult result = device.api.cuTensorMapEncodeTiled(
-        &entry.map, type, key.rank, reinterpret_cast<void *>(key.address), key.sizes, key.strides + 1,
-        key.box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        &entry.map, type, key.rank, reinterpret_cast<void *>(key.address), key.sizes,
+        key.strides + 1, key.box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
       return device.failed(result, "kernel '" + launch.kernel->name +
                                        "': the driver makes no tensor map of " + text(key));

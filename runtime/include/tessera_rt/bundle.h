@@ -1,18 +1,22 @@
-//===- bundle.h - The file format that carries compiled functions ---------===//
+//===- bundle.h - The file format of compiled functions -------------------===//
 //
 // A bundle is one blob, little-endian:
 //
 //   header    "TSRB", u32 version, u64 total length, u32 section count, u32 zero, u64 checksum of
-//   header and table table     per section: u32 kind, u32 zero, u64 offset, u64 length, u64
-//   checksum of the section sections  manifest (JSON text), code images, programs; each 64-byte
-//   aligned
+//             header and table
+//   table     per section: u32 kind, u32 zero, u64 offset, u64 length, u64 checksum of the section
+//   sections  manifest (JSON text), code images, programs; each 64-byte aligned, in order,
+//             without overlap
 //
-// A code image for a CPU is flat and position independent: its relocations are already applied,
-// its entry points are offsets. One for a GPU is a cubin or PTX text. A program belongs to one
-// image, so that a function may be tiled differently per target; for a GPU it may have further ones,
-// where its kernels were made by several roads. For each function name, the runtime takes the
-// programs of one target, or of one chip: the one that fits the device best (target.h), and of
-// equals the one that stands first in the bundle.
+// A reader allocates memory in proportion to the file: it rejects counts and lengths that exceed
+// the remaining bytes. Since version 4; earlier versions are rejected with a message.
+//
+// A code image for a CPU is flat and position independent: its relocations are already applied, its
+// entry points are offsets. One for a GPU is a cubin or PTX text. A program belongs to one image,
+// so that a function may be tiled differently per target; for a GPU it may have further ones, if
+// several backends compiled its kernels. For each function name, the runtime uses the programs of
+// one target, or of one chip: the one that fits the device best (target.h), and among equals the
+// first in the bundle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,15 +28,16 @@
 
 namespace tessera::rt {
 
-/// How a GPU's kernel is launched, besides its grid. A CPU's kernels leave it alone.
+/// The launch attributes of a GPU kernel, besides its grid. CPU kernels do not use them.
 struct KernelShape {
   enum Flags : uint32_t {
-    Cooperative = 1, // all blocks run at once
-    Dependent = 2,   // may start while the launch before it in the stream ends
+    Cooperative = 1, // cooperative: all CTAs are resident at once
+    Dependent =
+        2, // programmatic dependent launch: may start while the previous launch in the stream ends
   };
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};
-  uint32_t sharedBytes = 0; // dynamic shared memory per block
+  uint32_t sharedBytes = 0; // dynamic shared memory per CTA
   uint32_t flags = 0;
 };
 inline constexpr uint32_t knownKernelFlags = 3;
@@ -63,17 +68,20 @@ struct Bundle {
   std::vector<FunctionEntry> functions;
 };
 
-/// Adds the functions and images of another bundle (one that was compiled for another target, or
-/// another function), after those that are there; equal images are kept once. The manifest stays.
+/// Appends the functions and images of another bundle (for another target, or another function);
+/// equal images are stored once. The manifest is unchanged.
 void append(Bundle &bundle, Bundle other);
 
 std::vector<uint8_t> encode(const Bundle &bundle);
 
-/// Checks lengths, checksums and references; programs are decoded by whoever uses them.
+/// Checks lengths, checksums and references; programs are decoded by their users.
 bool decode(std::span<const uint8_t> bytes, Bundle &bundle, std::string &error);
 
-/// 64-bit checksum: detects any change within one aligned word, and other damage with probability 1
-/// - 2^-64.
+/// Whether a bundle may begin with these bytes: false as soon as reading on is pointless.
+bool isBundlePrefix(std::span<const uint8_t> bytes);
+
+/// 64-bit checksum: detects any change within one aligned word, and other corruption with
+/// probability 1 - 2^-64.
 uint64_t checksum(std::span<const uint8_t> bytes);
 
 } // namespace tessera::rt

@@ -91,8 +91,8 @@ struct Argument {
 
 /// What a program may ask about the device that it runs on.
 enum class DeviceFact : uint8_t {
-  Multiprocessors, // of a GPU; the threads of a CPU
-  L2Bytes,         // 0: not known
+  SmCount, // of a GPU; the threads of a CPU
+  L2Bytes, // 0: not known
 };
 inline constexpr unsigned numDeviceFacts = 2;
 
@@ -153,15 +153,18 @@ struct Check {
   std::string excerpt; // lines of the source to show below; may be empty
 };
 
-/// What a GPU's tensor copies have to know of a tensor, of which they bring boxes into shared memory: 128 bytes that
-/// are a parameter of a kernel. The tensor's address, sizes and strides (in elements) are words of the step.
+/// What a GPU's tensor copies have to know of a tensor, of which they bring boxes into shared
+/// memory: 128 bytes that are a parameter of a kernel. The tensor's address, sizes and strides (in
+/// elements) are words of the step.
 struct TensorMap {
-  uint32_t word = 0;            // that of the address; sizes follow, and then strides
-  uint32_t elementBytes = 1;    // 1, 2, 4 or 8
-  uint32_t span = 0;            // bytes that swizzles stay within: 128, 64, 32, or 16 for none
-  uint32_t spans = 1;           // of a box; several are one more dimension, of a tensor whose rows they divide
-  std::vector<uint32_t> dims;   // of the tensor, those with neighbours in memory first
-  std::vector<uint32_t> sizes;  // of a box, along these
+  static constexpr uint32_t maxDims = 5, maxBox = 256; // of a tensor; elements along each of them
+  uint32_t word = 0;         // that of the address; sizes follow, and then strides
+  uint32_t elementBytes = 1; // 1, 2, 4 or 8
+  uint32_t span = 0;         // bytes that swizzles stay within: 128, 64, 32, or 16 for none
+  uint32_t spans =
+      1; // of a box; several are one more dimension, of a tensor whose rows they divide
+  std::vector<uint32_t> dims;  // of the tensor, those with neighbours in memory first
+  std::vector<uint32_t> sizes; // of a box, along these
 };
 
 struct Step {
@@ -170,7 +173,7 @@ struct Step {
   std::vector<Word> words; // the kernel's argument block
   uint32_t grain = 1;      // least number of consecutive grid indices worth handing to a thread
   Expr work; // estimate in nanoseconds of one core for the whole launch; empty: unknown
-  std::vector<Check> checks; // as the kernel numbers them
+  std::vector<Check> checks;   // as the kernel numbers them
   std::vector<TensorMap> maps; // behind the words
 };
 

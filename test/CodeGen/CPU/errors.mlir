@@ -12,7 +12,7 @@ tile.kernel @k(%x: !tile.view<16xf32, strides = [1]>) grid 1 {
 // -----
 
 func.func @f(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
-  // expected-error @below {{expected results that are memory of their own}}
+  // expected-error @below {{expected each result to be a tensor of its own}}
   return %x : !gir.tensor<S, f32>
 }
 
@@ -23,7 +23,7 @@ tile.kernel @k(%x: !v) grid 1 {
   %c0 = arith.constant 0 : index
   %t = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<16x16xf32>
   %z = tile.constant 0.0 : f32 : tensor<2x16x16xf32>
-  // expected-error @below {{expected sums in one part for a CPU, got 2}}
+  // expected-error @below {{expected one partial accumulator for a CPU, got 2}}
   %m = tile.mma %t, %t, %z : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
   %s = tile.reduce sum %m dims [0] : tensor<2x16x16xf32> -> tensor<16x16xf32>
   tile.store %s, %x[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !v

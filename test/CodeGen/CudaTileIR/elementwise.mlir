@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -print-cuda-tile -o /dev/null | FileCheck %s
 // RUN: %tessera_opt %s -print-cuda-tile=wide -o /dev/null | FileCheck %s --check-prefix=WIDE
 
-// The launch says that the grid covers the tensors in tiles of four rows, so that partition views serve, and that rows
+// The launch shows that the grid covers the tensors in tiles of four rows, so that partition views can be used, and that rows
 // are a multiple of 16 elements apart.
 func.func @scale(%x: !gir.tensor<N, D, f32>, %a: !gir.tensor<f32>) -> !gir.tensor<N, D, f32>
     attributes {gir.symbols = {D = {divisor = 16 : i64}}} {

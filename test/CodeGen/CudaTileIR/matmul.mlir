@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -print-cuda-tile -o /dev/null | FileCheck %s
 
-// Operands that were widened only for the product are multiplied as they are; a transposed block is a permuted view.
+// Operands that were widened only for the MMA are used before the cast; a transposed block is a permuted view.
 // CHECK-LABEL: entry @matmul
 // CHECK: [[A:%[0-9]+]] = make_partition_view {{.*}}tile=(64x32), dim_map=[0, 1]
 // CHECK: [[B:%[0-9]+]] = make_partition_view {{.*}}tile=(32x64), dim_map=[1, 0]
@@ -39,7 +39,7 @@ tile.kernel @matmul(%a: !a, %b: !b, %c: !c) grid 2 {
   tile.return
 }
 
-// Matrix products over so few elements are wrong as such.
+// tileiras miscompiles an mma with such a small K dimension.
 // CHECK-LABEL: entry @short
 // CHECK-NOT: mmaf
 // CHECK: [[P:%[0-9]+]] = mulf {{.*}} : tile<16x4x16xf32>

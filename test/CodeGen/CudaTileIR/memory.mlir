@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -print-cuda-tile -split-input-file -o /dev/null | FileCheck %s
 
-// Without a launch nothing says that the grid ends with the tensor: a tile that may lie outside is read through
+// Without a launch the grid may be larger than the tensor: a tile that may lie outside is loaded through
 // pointers and a mask.
 // CHECK-LABEL: entry @outside
 // CHECK-NOT: make_tensor_view
@@ -20,7 +20,7 @@ tile.kernel @outside(%x: !v, %y: !v) grid 1 {
 
 // -----
 
-// A counter that ends with the tensor's tiles stays inside; what is read is minus infinity beyond.
+// A loop over the tiles of the tensor is in bounds; the padding is minus infinity.
 // CHECK-LABEL: entry @inside
 // CHECK: make_partition_view {{.*}}padding=neg_inf
 // CHECK: [[N:%[0-9]+]] = divi {{.*}} {signed, positive_inf}
@@ -49,7 +49,7 @@ tile.kernel @inside(%x: !v, %y: !s) grid 1 {
 
 // -----
 
-// A tensor that is read and written: tokens keep the order, through loops as well.
+// A tensor that is loaded and stored: tokens order the accesses, also through loops.
 // CHECK-LABEL: entry @ordered
 // CHECK: [[T0:%[0-9]+]] = make_token
 // CHECK: [[END:%[0-9]+]] = for {{.*}} init_values {{\[}}[[T0]]] : token { ({{%[0-9]+}}: tile<i32>, [[T:%[0-9]+]]: token):
@@ -74,7 +74,7 @@ tile.kernel @ordered(%x: !v) grid 1 {
 
 // -----
 
-// A view that begins inside a tensor is aligned as far as its offset is.
+// A view with an offset has the alignment of the offset.
 // CHECK-LABEL: entry @shifted
 // CHECK: assume %0 {div_by<8>} : tile<ptr<f32>>
 // CHECK: assume {{%[0-9]+}} {div_by<16>} : tile<ptr<f32>>
@@ -96,7 +96,7 @@ tile.kernel @shifted(%x: !v, %y: !v) grid 1 {
 
 // -----
 
-// A tensor that is read with two paddings: views that differ in it alone would be taken for one.
+// A tensor with two paddings: tileiras merges views that differ only in the padding.
 // CHECK-LABEL: entry @two_paddings
 // CHECK: make_partition_view {{.*}}padding=zero
 // CHECK-NOT: padding=neg_inf
@@ -117,7 +117,7 @@ tile.kernel @two_paddings(%x: !v, %y: !v, %z: !v) grid 1 {
 
 // -----
 
-// TMA writes chunks of 16 bytes: what may end within one is written without it.
+// TMA writes 16-byte chunks: rows that may end within one are stored without TMA.
 // CHECK-LABEL: entry @ragged
 // CHECK: store_ptr_tko
 // CHECK: store_view_tko {{.*}}allow_tma = false
@@ -137,7 +137,7 @@ tile.kernel @ragged(%x: !v, %y: !m, %z: !w) grid 1 {
 
 // -----
 
-// A row that begins anywhere goes through pointers, and its place is compared with the size of the row alone.
+// An unaligned row is accessed through pointers; positions are compared with the size of the row only.
 // CHECK-LABEL: entry @loose_row
 // CHECK-COUNT-1: cmpi
 // CHECK: load_ptr_tko
@@ -162,7 +162,7 @@ tile.kernel @loose_row(%x: !v, %y: !v) grid 1 {
 
 // -----
 
-// Places are brought into range and move pointers.
+// Gather indices are clamped and offset the pointers.
 // CHECK-LABEL: entry @places
 // CHECK: [[LOW:%[0-9]+]] = mini {{.*}} {signed} : tile<64xi64>
 // CHECK: [[AT:%[0-9]+]] = maxi [[LOW]], {{.*}} {signed} : tile<64xi64>
@@ -179,7 +179,7 @@ tile.kernel @places(%i: !tile.view<?xi32, strides = [1]>, %x: !v, %y: !v) grid 1
 
 // -----
 
-// Elements go to places inside of the tensor.
+// Elements with an index in bounds are stored.
 // CHECK-LABEL: entry @put
 // CHECK: [[AT:%[0-9]+]], {{%[0-9]+}} = load_ptr_tko
 // CHECK: [[IN:%[0-9]+]] = cmpi [[AT]], {{%[0-9]+}} {less_than, unsigned} : tile<64xi1>
@@ -194,7 +194,7 @@ tile.kernel @put(%i: !tile.view<?xi64, strides = [1]>, %x: !v, %y: !v) grid 1 {
   tile.return
 }
 
-// Integers are added in order of arrival.
+// Integers are added atomically in any order.
 // CHECK-LABEL: entry @count
 // CHECK: [[P:%[0-9]+]] = offset {{.*}} : tile<64xptr<i32>>
 // CHECK: atomic_rmw_tko pointers [[P]] arg {{.*}} mask {{.*}} {relaxed, device, add}
@@ -209,7 +209,7 @@ tile.kernel @count(%i: !tile.view<?xi64, strides = [1]>, %y: !c) grid 1 {
 
 // -----
 
-// That a size is a multiple of something is told from 16 bytes on.
+// A divisor of a size is an assumption from 16 bytes on.
 // CHECK-LABEL: entry @multiples
 // CHECK-NOT: div_by<2>
 // CHECK: div_by<4>} : tile<i32>

@@ -22,14 +22,14 @@ tile.kernel @reduce(%x: !v, %p: !b, %y: !s, %n: index) grid 1 {
   // CHECK: maxf {{%[0-9]+}}, {{%[0-9]+}} : tile<f32>
   %fast = tile.reduce max %t dims [0, 1] skip_nan : tensor<8x16xf32> -> tensor<f32>
 
-  // Bools are joined as integers.
+  // Bools are reduced as integers.
   // CHECK: [[W:%[0-9]+]] = exti {{%[0-9]+}} {unsigned} : tile<8x16xi32>
   // CHECK: reduce [[W]] {dim = 1, identities = [1 : i32]}
   // CHECK: mini {{.*}} {signed}
   %all = tile.reduce all %b dims [0, 1] : tensor<8x16xi1> -> tensor<i1>
   %sum = tile.map where(%all, %max, %fast) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
 
-  // A number that goes from loop to loop passes through a product.
+  // A scalar from one loop to the next is multiplied by 1.
   // CHECK: [[FIRST:%[0-9]+]] = for
   // CHECK: [[SAME:%[0-9]+]] = mulf [[FIRST]], {{%[0-9]+}} : tile<f32>
   // CHECK: for {{.*}} init_values {{\[}}[[SAME]]]

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -print-cuda-tile -o /dev/null | FileCheck %s
 
-// What has no operation of its own, and what depends on the signs of types.
+// Operations that CUDA Tile IR lacks, and those that depend on signedness.
 // CHECK-LABEL: entry @scalars
 !v = !tile.view<64xf32, strides = [1]>
 !b = !tile.view<64xui8, strides = [1]>
@@ -10,7 +10,7 @@ tile.kernel @scalars(%x: !v, %bytes: !b, %bools: !p) grid 1 {
   %f = tile.load %x[%c0] dims [0] : !v -> tensor<64xf32>
   %u = tile.load %bytes[%c0] dims [0] : !b -> tensor<64xui8>
 
-  // Bools are bytes in memory.
+  // Bools are stored as bytes.
   // CHECK: [[P:%[0-9]+]] = cmpi {{.*}} {not_equal, signed} : tile<64xi1>
   %p = tile.load %bools[%c0] dims [0] : !p -> tensor<64xi1>
 

@@ -1,10 +1,10 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-fetch-rows -tile-send-rows -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows -tile-bulk-store-rows -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
 
-// One thread makes the gate and asks for the row; all wait, and read their elements one by one.
+// One thread initializes the mbarrier and issues the bulk copy; all threads wait and read their elements one by one.
 // CHECK-LABEL: .entry double(
 // CHECK: mbarrier.init.shared::cta.b64 [%r{{.*}}], 1;
 // CHECK: fence.proxy.async.shared::cta;
-// What lies in the piece where the tensor ends comes element by element, so that nothing behind it is read.
+// The thread loads the elements of the chunk where the tensor ends, so that nothing past the end is read.
 // CHECK: setp.{{[lg][te]}}.s64
 // CHECK: max.s64
 // CHECK: setp.gt.s32 p0, %r{{.*}}, 0; @p0 ld.global.b16 v0, [%rd{{.*}}+0]; setp.gt.s32 p1, %r{{.*}}, 2; @p1 ld.global.b16 v1, [%rd{{.*}}+2];
@@ -14,7 +14,7 @@
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64 p
 // CHECK-COUNT-8: ld.shared.b16
 // CHECK-NOT: ld.global
-// The result, rounded one by one, goes back, is fenced, and is sent: whole pieces by the machine, the ends by lanes.
+// The rounded result is written, fenced and stored: whole chunks by a bulk copy, the ends by lanes.
 // CHECK-COUNT-8: cvt.rn.bf16.f32
 // CHECK-COUNT-8: st.shared.b16
 // CHECK: fence.proxy.async.shared::cta;
@@ -32,7 +32,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> attribut
     : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
-tile.kernel @double(%x: !v, %y: !v) grid 1 hints {warps = 4} {
+tile.kernel @double(%x: !v, %y: !v) grid 1 hints {num_warps = 4} {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>

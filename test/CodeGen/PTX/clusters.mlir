@@ -1,5 +1,5 @@
-// Stores over distributed shared memory, counted by a barrier of the block that they go to.
-// RUN: %tessera_opt %S/../../Dialect/Tile/clusters.mlir -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// Stores to distributed shared memory, counted by an mbarrier of the receiving CTA.
+// RUN: %tessera_opt %S/../../Dialect/Tile/clusters.mlir -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
 
 // CHECK: .version 8.1
 // CHECK: .entry total
@@ -10,10 +10,10 @@
 // CHECK: mapa.shared::cluster.u32
 // CHECK: @p st.async.shared::cluster.mbarrier::complete_tx::bytes.b32
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
-// The first block stores what all have.
+// The first CTA stores the elements that all CTAs hold.
 // CHECK: st.global.b32
-// CHECK: .entry turns
+// CHECK: .entry iterations
 // CHECK: mbarrier.init.shared.b64 [{{.*}}+0], 1; @p mbarrier.init.shared.b64 [{{.*}}+8], 1;
-// CHECK: .entry product
+// CHECK: .entry split_k
 // CHECK: mbarrier.arrive.expect_tx.shared::cta.b64 _, [{{.*}}], 4096;
 // CHECK: st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32

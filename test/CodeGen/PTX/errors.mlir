@@ -1,7 +1,7 @@
-// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null
 
 !v = !tile.view<16xf32, strides = [1]>
-tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {warps = 1} {
+tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !v -> tensor<16xf32>
   %i = tile.iota %c0 : tensor<16xi64>
@@ -17,7 +17,7 @@ tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {
 tile.kernel @large(%x: !v, %y: !t) grid 1 {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<256x256xf32>
-  // expected-error @+1 {{expected a tile of at most 232448 bytes to convert on sm_90a, got 262144}}
+  // expected-error @+1 {{expected a tile of at most 232448 bytes to convert on sm_90, got 262144}}
   tile.store %a, %y[%c0, %c0] dims [0, 1] : tensor<256x256xf32>, !t
   tile.return
 }

@@ -1,8 +1,8 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx=wide=false -o /dev/null | FileCheck %s
-// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s --check-prefix=WIDE
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -print-ptx=wide=false -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -print-ptx -o /dev/null | FileCheck %s --check-prefix=WIDE
 
-// Where no tensor reaches over more than 2^31 elements, places are computed and compared in 32 bits; sizes that the launch
-// gives the same number are one word, so that one comparison serves the load and the store.
+// If no tensor has an extent above 2^31 elements, indices are computed and compared in 32 bits. Equal sizes
+// share one word, so that the load and the store share one comparison.
 // CHECK-LABEL: .entry move(
 // CHECK: setp.{{[a-z]+}}.{{[us]}}32
 // CHECK-NOT: setp.{{[a-z]+}}.{{[us]}}64
@@ -22,7 +22,7 @@ func.func @host(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> attributes
   return %0 : !gir.tensor<M, N, f32>
 }
 !v = !tile.view<?x?xf32, strides = [?, 1], divisors = [1, 64]>
-tile.kernel @move(%x: !v, %y: !v) grid 2 hints {warps = 4} {
+tile.kernel @move(%x: !v, %y: !v) grid 2 hints {num_warps = 4} {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %a = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -30,7 +30,7 @@ tile.kernel @move(%x: !v, %y: !v) grid 2 hints {warps = 4} {
   tile.return
 }
 
-// So are the steps of a loop.
+// Loop counters have 32 bits, too.
 // CHECK-LABEL: .entry count(
 // CHECK: setp.lt.s32
 // CHECK: add.s32 %[[NEXT:.*]], %{{.*}}, 1;
@@ -41,7 +41,7 @@ tile.kernel @move(%x: !v, %y: !v) grid 2 hints {warps = 4} {
 // WIDE: add.s64 %[[NEXT:.*]], %{{.*}}, 1;
 // WIDE: setp.lt.s64 %{{.*}}, %[[NEXT]],
 // WIDE: ret;
-tile.kernel @count(%x: !v, %y: !v, %all: index) grid 2 hints {warps = 4} {
+tile.kernel @count(%x: !v, %y: !v, %all: index) grid 2 hints {num_warps = 4} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = tile.program_id 0

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -print-ptx=wide=false -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -print-ptx=wide=false -o /dev/null | FileCheck %s
 !v = !tile.view<?x?xf32, strides = [?, 1], divisors = [1, 64]>
 !b = !tile.view<?xf32, strides = [1], divisors = [64]>
 func.func @host(%x: !gir.tensor<M, N, f32>, %b: !gir.tensor<N, f32>) -> !gir.tensor<M, N, f32> attributes {gir.symbols = {N = {divisor = 64 : i64}}} {
@@ -25,11 +25,11 @@ func.func @host(%x: !gir.tensor<M, N, f32>, %b: !gir.tensor<N, f32>) -> !gir.ten
   return %0 : !gir.tensor<M, N, f32>
 }
 
-// What stands for elements outside is stored nowhere: it can be anything.
+// The pad is masked where it is stored, so the load needs none.
 // CHECK-LABEL: .entry unseen(
 // CHECK-COUNT-2: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; @p ld.global.v4.b32
 // CHECK: @p st.global.v4.b32
-tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 hints {warps = 4} {
+tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -39,12 +39,12 @@ tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 hints {warps = 4} {
   tile.return
 }
 
-// A shorter tensor's pad is stored.
+// The pad of a shorter tensor is stored.
 // CHECK-LABEL: .entry other(
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; @p ld.global.v4.b32
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: @p st.global.v4.b32
-tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 hints {warps = 4} {
+tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -54,11 +54,11 @@ tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 hints {warps = 4} {
   tile.return
 }
 
-// So is what a sum has of it.
+// The pad takes part in a sum that is stored.
 // CHECK-LABEL: .entry joined(
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: st.global.b32
-tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 hints {warps = 1} {
+tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 hints {num_warps = 1} {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<128xf32>
@@ -67,11 +67,11 @@ tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 hints {
   tile.return
 }
 
-// In a loop registers that a load may not write would be kept from one step to the next.
+// In a loop a load without a pad would keep its registers live across iterations.
 // CHECK-LABEL: .entry steps(
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: st.global.v4.b32
-tile.kernel @steps(%x: !v, %y: !v) grid 2 hints {warps = 4} {
+tile.kernel @steps(%x: !v, %y: !v) grid 2 hints {num_warps = 4} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

@@ -1,10 +1,10 @@
-// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
-// RUN: %tessera_opt %s -tile-relax-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-expand-exchanges=chip=sm_80 -tile-allocate-shared=chip=sm_80 -tile-place-barriers -print-ptx="chip=sm_80 version=70" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-fast-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_80 -tile-fast-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx=version=70 -o /dev/null | FileCheck %s --check-prefix=AMPERE
 
 // AMPERE: .version 7.0
 // AMPERE: .target sm_80
 
-// Rows of 64-fold length: 16 bytes at once, under one predicate; sums by lanes, then by warps.
+// Rows of a multiple of 64 elements: predicated 16-byte vectors; reductions over lanes, then over warps.
 // CHECK: .target sm_90a
 // CHECK: .extern .shared .align 128 .b8 shared_memory[];
 // CHECK-LABEL: .entry normalise(
@@ -37,7 +37,7 @@ tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
-// A transposition through shared memory by one warp, and a loop.
+// A transpose through shared memory by one warp, and a loop.
 // CHECK-LABEL: .entry across(
 // CHECK: ld.global.v4.b32
 // CHECK: bar.warp.sync -1;
@@ -47,7 +47,7 @@ tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
 // CHECK: st.global
 !m = !tile.view<32x?xbf16, strides = [?, 1], divisors = [32, 64]>
 !n = !tile.view<32x?xbf16, strides = [1, 32], divisors = [32, 64]>
-tile.kernel @across(%x: !m, %y: !n, %n: index) grid 1 hints {warps = 1} {
+tile.kernel @across(%x: !m, %y: !n, %n: index) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %k = %c0 to %n step %c1 {
@@ -65,7 +65,7 @@ func.func @host2(%x: !gir.tensor<32, N, bf16>) -> !gir.tensor<N, 32, bf16> attri
   return %0 : !gir.tensor<N, 32, bf16>
 }
 
-// A running sum: neighbours in registers, then lanes, of two runs of 128 elements; then the totals of the four warps.
+// A scan: registers, then lanes, of two segments of 128 elements; then the totals of the four warps.
 // CHECK-LABEL: .entry running(
 // CHECK-COUNT-10: shfl.sync.bfly.b32
 // CHECK: bar.sync 0;
@@ -81,11 +81,11 @@ tile.kernel @running(%x: !r, %y: !r) grid 1 {
   tile.return
 }
 
-// Tiles as narrow as an access: a thread has all of a row.
+// Tiles as wide as a vector: a thread holds a whole row.
 // CHECK-LABEL: .entry pairs(
 // CHECK: ld.global.v2.b32
 !p = !tile.view<?x2xf32, strides = [2, 1], divisors = [1, 2]>
-tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {warps = 1} {
+tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {num_warps = 1} {
   %i = tile.program_id 0
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%i, %c0] dims [0, 1] pad 0.0 : f32 : !p -> tensor<64x2xf32>
@@ -93,13 +93,13 @@ tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {warps = 1} {
   tile.return
 }
 
-// Positions that are compared with one number: in each thread its distance, then constants.
+// Positions compared with one value: the thread computes its distance once and compares it with constants.
 // CHECK-LABEL: .entry chosen(
 // CHECK: ld.global.b64
 // CHECK: sub.s64
 // CHECK: setp.lt.u64 %p{{.*}}, %rd{{.*}}, 128;
 // CHECK-COUNT-4: setp.eq.b32 %p{{.*}}, %r{{.*}}, {{0|32|64|96}};
-tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.view<?xi64, strides = [1]>, %y: !tile.view<?x127xf32, strides = [127, 1]>) grid 1 hints {warps = 1} {
+tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.view<?xi64, strides = [1]>, %y: !tile.view<?x127xf32, strides = [127, 1]>) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %n = tile.load %t[%i] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
@@ -113,8 +113,8 @@ tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.vie
   tile.return
 }
 
-// Of rows that fill their tile, all but its last part is inside: four of 32 registers are asked there. The factor of the squares
-// is chosen, and takes the place of what it is chosen from.
+// Rows that end in the last eighth of their tile: only four of 32 registers are compared. The factor of the squares
+// is selected and replaces the original elements.
 // CHECK-LABEL: .entry squares(
 // CHECK: setp.lt.s32 %[[SHORT:p[0-9]+]], %{{r[0-9]+}}, 896;
 // CHECK-NEXT: @%[[SHORT]] bra
@@ -136,7 +136,7 @@ func.func @sums(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
   return %0 : !gir.tensor<M, N, f32>
 }
 !loose = !tile.view<?x?xf32, strides = [?, 1]>
-tile.kernel @squares(%x: !loose, %y: !loose, %s: !one, %n: index) grid 1 hints {warps = 1} {
+tile.kernel @squares(%x: !loose, %y: !loose, %s: !one, %n: index) grid 1 hints {num_warps = 1} {
   %i = tile.program_id 0
   %c0 = arith.constant 0 : index
   %zeros = tile.constant 0.0 : f32 : tensor<1024xf32>

@@ -1,11 +1,11 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
 
-// Each element goes to its place by itself, unless that is outside.
+// Each element is stored at its index by itself, unless the index is out of bounds.
 // CHECK-LABEL: .entry put(
 // CHECK: ld.global.v2.b32
 // CHECK-COUNT-2: @p st.global.b16
 // CHECK-NOT: st.global
-tile.kernel @put(%x: !tile.view<64xbf16, strides = [1]>, %i: !tile.view<64xi32, strides = [1]>, %y: !tile.view<?xbf16, strides = [?]>) grid 1 hints {warps = 1} {
+tile.kernel @put(%x: !tile.view<64xbf16, strides = [1]>, %i: !tile.view<64xi32, strides = [1]>, %y: !tile.view<?xbf16, strides = [?]>) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !tile.view<64xbf16, strides = [1]> -> tensor<64xbf16>
   %p = tile.load %i[%c0] dims [0] : !tile.view<64xi32, strides = [1]> -> tensor<64xi32>
@@ -13,7 +13,7 @@ tile.kernel @put(%x: !tile.view<64xbf16, strides = [1]>, %i: !tile.view<64xi32, 
   tile.return
 }
 
-// The memory adds what one thread of those that hold an element sends: 16 elements, one instruction.
+// The owner of each element adds it atomically: 16 elements, one instruction.
 // CHECK-LABEL: .entry add(
 // CHECK: @p red.global.add.u64
 // CHECK-NOT: red.global

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // A check stands in a kernel that walks what it looks at.
 // CHECK-LABEL: func.func @elements

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // Rows that indices choose are read where they are used: one kernel, and no copy of the rows.
 // CHECK-LABEL: func.func @normalised

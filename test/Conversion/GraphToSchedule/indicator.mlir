@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // What belongs to the largest element, and the share of its exponential, are found in one pass. The mask of the scores
 // bounds nothing: where all of a row is masked every element is the largest.

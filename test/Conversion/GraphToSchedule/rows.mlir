@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // Rows: one pass for the statistics, one that stores; the mean is centred on the middle one of three elements.
 

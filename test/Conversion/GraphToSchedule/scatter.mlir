@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // What is added at computed places: the sources are walked in order along the dimension, programs share the others. The
 // first kernel copies what is added to.

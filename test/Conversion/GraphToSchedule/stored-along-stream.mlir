@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // The second result repeats a row's statistic along the row: it does not depend on the stream, but is stored along it.
 

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
 // A contraction, a causal mask, a softmax and a second contraction are one kernel with one stream over the keys. The
 // user's maximum has cancelled, the scale belongs to the gauge, and the mask bounds the stream.

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile | FileCheck %s
 
-// A block is joined to one condition and the least value that does not hold it; what lies beyond the end holds.
+// A block is reduced to one condition and the least value that violates it; elements past the edge hold.
 // CHECK-LABEL: tile.kernel @checks
 // CHECK: %[[OK:.*]] = tile.load
 // CHECK: %[[I:.*]] = tile.load

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile | FileCheck %s
 
-// Every decision about addresses lives in the launch: strides, slices, transposes.
+// The launch has all address computations: strides, slices, transposes.
 // CHECK-LABEL: func.func @scale
 // CHECK: %[[OUT:.*]] = tile.empty : <S, f32>
 // CHECK: tile.launch @scale_k grid ["ceildiv(S, 1024)"](%arg0, %[[OUT]])
@@ -28,7 +28,7 @@ func.func @scale(%x: !gir.tensor<S, f32> {gir.name = "x"}, %a: !gir.tensor<f32> 
   return %r : !gir.tensor<S, f32>
 }
 
-// A size that the tile divides has no edge; the divisor is on the view. A row is repeated where it is used.
+// A size that the tile divides has no edge; the view has the divisor. A row is broadcast at its use.
 // CHECK-LABEL: tile.kernel @bias_k(
 // CHECK-SAME: %x: !tile.view<?x?xf32, strides = [?, 1], divisors = [64, 32]>
 // CHECK-SAME: %b: !tile.view<?xf32, strides = [?], divisors = [32]>
@@ -50,7 +50,7 @@ func.func @bias(%x: !gir.tensor<S, D, f32> {gir.name = "x", gir.unit_stride = 1 
   return %r : !gir.tensor<S, D, f32>
 }
 
-// Slices, transposes and merges of dimensions are strides and offsets; a contiguous tensor is divided for nothing.
+// Slices, transposes and merged dimensions are strides and offsets; the divisions of a contiguous tensor cancel.
 // CHECK-LABEL: func.func @views
 // CHECK: #tile.operand<offset "3*$0", sizes ["S", "D"], strides ["2*$0", "$1"]>
 // CHECK-SAME: #tile.operand<offset "0", sizes ["S", "D"], strides ["1", "S"]>
@@ -71,7 +71,7 @@ func.func @views(%x: !gir.tensor<T, D, f32>, %y: !gir.tensor<D, S, f32> {gir.con
   return %r : !gir.tensor<S, D, f32>
 }
 
-// An index that runs past the end of its tensor reads padding there.
+// An index past the end of its tensor is padded.
 // CHECK-LABEL: func.func @past_the_end
 // CHECK: #tile.operand<offset "0", sizes ["min(A, A + B)"], strides ["1"]>
 // CHECK: tile.load %{{.*}}[%pid0] dims [0] pad 0.000000e+00 : f32 : <?xf32, strides = [1], divisors = [8]>
@@ -85,7 +85,7 @@ func.func @past_the_end(%x: !gir.tensor<A, f32> {gir.contiguous}) -> !gir.tensor
   return %r : !gir.tensor<"A + B", f32>
 }
 
-// Indices as integers: scalars go into the start of an iota, divisions stay elementwise.
+// Index values: scalars are folded into the start of an iota, divisions are elementwise.
 // CHECK-LABEL: tile.kernel @index_k(
 // CHECK-SAME: %minus_S_plus_T: index
 // CHECK: %[[S0:.*]] = arith.muli %pid0, %c64 : index
@@ -104,7 +104,7 @@ func.func @index() -> !gir.tensor<S, T, i32> {
   return %r : !gir.tensor<S, T, i32>
 }
 
-// A result stored into an input has no tensor of its own.
+// A result that is stored into an input has no tensor of its own.
 // CHECK-LABEL: func.func @into
 // CHECK: %[[FIRST:.*]] = tile.empty : <"M + N", f32>
 // CHECK: tile.launch @first_k {{.*}}(%arg0, %[[FIRST]])

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile | FileCheck %s
 
-// Places are the view's last dimensions: their limit is a size, what they count is a stride. Rows that one index chooses
-// are read as rows.
+// Gather indices are the last dimensions of the view: their bound is a size, their scale a stride. Rows with one index
+// are loaded as rows.
 // CHECK-LABEL: func.func @rows
 // CHECK: tile.launch @rows_0 {{.*}}#tile.operand<offset "$0", sizes ["D", "V - 3"], strides ["1", "2*$0"]>
 // CHECK-LABEL: tile.kernel @rows_0
@@ -19,7 +19,7 @@ func.func @rows(%i: !gir.tensor<S, i16>, %w: !gir.tensor<V, D, f32> {gir.unit_st
   return %r : !gir.tensor<S, D, f32>
 }
 
-// Beyond the end of the indices there is an element, too: it is not zero, and masked.
+// Past the end of the indices the gathered element is not zero, so it is masked.
 // CHECK-LABEL: tile.kernel @sums
 // CHECK: scf.for
 // CHECK: tile.gather %in_0[] at(%{{.*}}) dims [-1] :

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile -split-input-file | FileCheck %s
 
-// A row that one tile covers: read once, mean and variance on chip, no loop. Beyond 768 the row is padded, and what
-// is not zero there by itself is masked before it is summed.
+// A row that one tile covers: one load, mean and variance in registers, no loop. Past 768 the row is padded, and values
+// that are not zero there are masked before they are summed.
 // CHECK-LABEL: tile.kernel @moments
 // CHECK-NOT: scf.for
 // CHECK: %[[X:.*]] = tile.load %x[%pid0, %c0] dims [0, 1] pad 0.000000e+00
@@ -32,8 +32,8 @@ func.func @row(%x: !gir.tensor<S, 768, f32> {gir.name = "x", gir.contiguous}) ->
 
 // -----
 
-// A contraction with an epilogue. The K loop needs no masks: both factors are padded loads. bf16 products are summed
-// in f32; the right factor is loaded transposed.
+// A contraction with an epilogue. The K loop needs no masks: both operands are padded loads. bf16 accumulates
+// in f32; the right operand is loaded transposed.
 // CHECK-LABEL: tile.kernel @gemm
 // CHECK: %[[ACC0:.*]] = tile.constant 0.000000e+00 : f32 : tensor<64x128xf32>
 // CHECK: %[[ACC:.*]] = scf.for %[[K:.*]] = %c0 to %ceildiv_K_32 step %c1 iter_args(%[[A:.*]] = %[[ACC0]]) -> (tensor<64x128xf32>) {
@@ -67,7 +67,7 @@ func.func @linear(%x: !gir.tensor<M, K, bf16> {gir.name = "x"}, %w: !gir.tensor<
 
 // -----
 
-// A prologue that is not zero at the edge: whole blocks without masks, then the ragged one with.
+// A prologue that is not zero at the edge: the ragged block is peeled and masked.
 // CHECK-LABEL: tile.kernel @prologue
 // CHECK: scf.for %{{.*}} = %c0 to %floordiv_K_32 step %c1
 // CHECK-NOT: tile.map where
@@ -91,8 +91,8 @@ func.func @prologue(%x: !gir.tensor<M, K, f32>, %w: !gir.tensor<K, N, f32>) -> !
 
 // -----
 
-// A matrix times a vector has no second axis: products are reduced. A batch is a coordinate. Results of 16 bits are
-// summed in f32.
+// A matrix times a vector has no second axis: it is multiplied and reduced elementwise. A batch is a coordinate. 16-bit results
+// accumulate in f32.
 // CHECK-LABEL: tile.kernel @gemv
 // CHECK: %[[A:.*]] = tile.load %a[%pid1, %pid0, %{{.*}}] dims [1, 2]
 // CHECK: %[[AF:.*]] = tile.cast %[[A]] : tensor<64x128xf16> -> tensor<64x128xf32>
@@ -116,7 +116,7 @@ func.func @gemv(%a: !gir.tensor<B, M, K, f16> {gir.name = "a"}, %x: !gir.tensor<
 
 // -----
 
-// Several axes of the left factor become the rows of one product.
+// Several axes of the left operand become the rows of one MMA.
 // CHECK-LABEL: tile.kernel @packed
 // CHECK: %[[Q:.*]] = tile.load %q[%{{.*}}] dims [0, 1, 2] {{.*}} -> tensor<4x16x64xf32>
 // CHECK: %[[Q2:.*]] = tile.reshape %[[Q]] : tensor<4x16x64xf32> -> tensor<64x64xf32>
@@ -138,7 +138,7 @@ func.func @packed(%q: !gir.tensor<4, S, 64, f32> {gir.name = "q", gir.contiguous
 
 // -----
 
-// Reductions over a long inner dimension, and a store over it: loops of their own.
+// Reductions over a long inner dimension and a store over it have loops of their own.
 // CHECK-LABEL: tile.kernel @long
 // CHECK: %[[INIT:.*]] = tile.constant 0xFF800000 : f32 : tensor<8xf32>
 // CHECK: %[[M0:.*]] = scf.for %{{.*}} = %c0 to %floordiv_N_256 step %c1 iter_args(%{{.*}} = %[[INIT]])

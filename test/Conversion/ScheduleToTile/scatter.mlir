@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile | FileCheck %s
 
-// Sources beyond the last are sent outside.
+// Elements past the edge get an index out of bounds.
 // CHECK-LABEL: tile.kernel @sums
 // CHECK: scf.for
 // CHECK: tile.scatter %{{.*}}, %out[%pid0] at(%{{.*}}) dims [-1, 0] bounded sum :

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -convert-sched-to-tile -split-input-file | FileCheck %s
 
 // Two passes over a row: the first carries the gauge and the sum of weights, the second stores. Exponents that
-// come from data can be -inf, so the reference is guarded; the second pass guards the final gauge once.
+// are loaded can be -inf, so the reference is made finite; the second pass does that once for the final gauge.
 // CHECK-LABEL: tile.kernel @weights
 // CHECK-DAG: %[[G0:.*]] = tile.constant 0xFF800000 : f32 : tensor<8xf32>
 // CHECK-DAG: %[[L0:.*]] = tile.constant 0.000000e+00 : f32 : tensor<8xf32>
@@ -51,8 +51,8 @@ func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S
 
 // -----
 
-// Weights of a contraction times values. Queries are read before the loop; a ragged last block gets -inf as exponents
-// and zeros as values, nothing else. No exponent can be -inf, so no reference is guarded.
+// Weights of a contraction times values. Queries are loaded before the loop; a ragged last block gets -inf as exponents
+// and zeros as values. No exponent can be -inf, so the reference is the gauge.
 // CHECK-LABEL: tile.kernel @contract
 // CHECK: %[[Q:.*]] = tile.load %q[%pid1, %pid0, %c0] dims [1, 2] pad {{.*}} -> tensor<64x64xf32>
 // CHECK: %[[FULL:.*]]:3 = scf.for %[[J:.*]] = %c0 to %floordiv_T_128 step %c1
@@ -98,8 +98,8 @@ func.func @contract(%q: !gir.tensor<B, S, 64, f32> {gir.name = "q"}, %k: !gir.te
 
 // -----
 
-// A band: head and tail evaluate the mask and guard the reference, the middle does neither. With lag the gauge
-// stays while the maximum is near.
+// A band mask: head and tail evaluate the mask and make the reference finite, the middle does neither. With a lag the gauge
+// is unchanged while the maximum is near it.
 // CHECK-LABEL: tile.kernel @band
 // CHECK: %[[I0:.*]] = arith.muli %pid0, %c64
 // CHECK: arith.floordivsi
@@ -143,8 +143,8 @@ func.func @band(%q: !gir.tensor<S, 64, f32>, %k: !gir.tensor<S, 64, f32>) -> !gi
 
 // -----
 
-// Nothing but weights looks at the gauge: exponents are scaled and brought to the scaled reference in one operation. The scale is
-// a power of two where the reference is far from zero; products that are compared are rounded as the reference is.
+// Only weights use the gauge: one FMA scales the exponents and subtracts the scaled reference. The scale is
+// a power of two where the reference is far from zero; products are rounded like the reference.
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:[^ ]*]] = %{{[^,]*}}, %{{.*}} = %{{.*}})
 // CHECK: %[[NEXT:.*]] = tile.map maximum(%[[BEFORE]], %{{.*}})
@@ -215,7 +215,7 @@ func.func @sums(%x: !gir.tensor<H, N, f32> {gir.name = "x"}) -> (!gir.tensor<f32
 
 // -----
 
-// A stream that only sums products of loads needs no masks at its edge: zero padding does, in one loop.
+// A stream of MMA of loads needs only zero padding at its edge, in one loop.
 // CHECK-LABEL: tile.kernel @product
 // CHECK: scf.for %{{.*}} = %c0 to %ceildiv_K_32 step %c1
 // CHECK-NEXT: tile.load {{.*}} pad
@@ -240,8 +240,8 @@ func.func @product(%x: !gir.tensor<M, K, f32>, %w: !gir.tensor<K, N, f32>) -> !g
 
 // -----
 
-// What was joined for a smaller maximum is dropped, not multiplied; beyond the edge stands the lowest number, and nothing is
-// joined. A maximum that is nan stays.
+// The state of a smaller maximum is dropped, not scaled; past the edge is the lowest value, and nothing is
+// accumulated. A nan maximum stays.
 // CHECK-LABEL: tile.kernel @largest
 // CHECK: scf.for
 // CHECK: scf.for %{{.*}} iter_args(%[[G:.*]] = %{{.*}}, %[[S:.*]] = %{{.*}})
@@ -278,8 +278,8 @@ func.func @largest(%x: !gir.tensor<S, N, f32> {gir.name = "x"}, %y: !gir.tensor<
 
 // -----
 
-// The least position of a maximum needs no mask at the edge: where what stands beyond it is the maximum, so is all before it.
-// Narrow floats are padded before they are widened, and loaded once.
+// The least position of a maximum needs no mask at the edge: if the lowest value there is the maximum, so are all elements before.
+// 16-bit floats are padded before they are widened, and loaded once.
 // CHECK-LABEL: tile.kernel @position
 // CHECK: scf.for
 // CHECK: scf.for
@@ -316,8 +316,8 @@ func.func @position(%x: !gir.tensor<S, N, bf16> {gir.name = "x"}) -> !gir.tensor
 
 // -----
 
-// Blocks whose classes are all one are left out. The number that classes are compared with is one for 2048 blocks while these are
-// searched, and one for a block in the loop over those that are found.
+// Blocks whose classes are all 1 are skipped. The compared scalar is a splat for 2048 blocks in the search,
+// and one for a block in the loop over the visited blocks.
 // CHECK-LABEL: tile.kernel @chosen
 // CHECK: scf.for
 // CHECK: %[[MANY:.*]] = tile.constant 3 : i64 : tensor<4096xi64>

@@ -1,12 +1,12 @@
 // RUN: %tessera_opt %s -convert-target-to-llvm | FileCheck %s
 
-// One external array is the shared memory of all kernels, and messages are constants of the device.
+// One external array is the shared memory of all kernels; messages are device constants.
 // CHECK-DAG: llvm.mlir.global internal constant @tessera_text_{{[0-9]}}("expected an even number\00") {addr_space = 1 : i32
 // CHECK-DAG: llvm.func @__assertfail(!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64)
 // CHECK-DAG: llvm.mlir.global external @shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // The configuration is the function's attributes; words are parameters of 64 bits.
+  // The configuration becomes attributes of the function; words become 64-bit parameters.
   // CHECK-LABEL: llvm.func ptx_kernelcc @words(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
   // CHECK-SAME: ["nvvm.reqntid", "64,2,1"], ["nvvm.maxnreg", "40"], ["nvvm.cluster_dim", "2,1,1"]
   tessera_target.kernel @words config #tessera_target.kernel_config<block = [64, 2], regs = 40, cluster = [2]> {
@@ -23,11 +23,11 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   // CHECK-LABEL: llvm.func ptx_kernelcc @memory
   tessera_target.kernel @memory config #tessera_target.kernel_config<block = [32, 4], shared = 1152> {
   ^bb0(%x: !llvm.ptr<1>):
-    // The thread's own memory is made at the entry.
+    // Local memory is allocated in the entry block.
     // CHECK: llvm.alloca %{{.*}} x i8 {alignment = 8 : i64}
     // CHECK: llvm.mlir.addressof @shared_memory : !llvm.ptr<3>
     %a = tessera_target.allocate pool "shared" bytes 1020 : !llvm.ptr<3>
-    // The next begins where its alignment allows; the block's threads fill it with zeros together.
+    // The next buffer is aligned; the threads of the CTA zero it together.
     // CHECK: %[[START:.*]] = llvm.mlir.constant(1024 : i32) : i32
     // CHECK: %[[B:.*]] = llvm.getelementptr %{{.*}}[%[[START]]]
     // CHECK: "llvm.nvvm.read.ptx.sreg.tid.x"
@@ -37,7 +37,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
     %b = tessera_target.allocate pool "shared" bytes 128 align 128 zero : !llvm.ptr<3>
     // CHECK: llvm.addrspacecast %{{.*}} : !llvm.ptr to !llvm.ptr<5>
     %l = tessera_target.allocate pool "local" bytes 24 align 8 : !llvm.ptr<5>
-    // Few accesses are written one after the other, of what is left over smaller ones.
+    // Few accesses are unrolled; the tail has smaller ones.
     // CHECK: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> i64
     // CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
     // CHECK: llvm.load %{{.*}} {alignment = 1 : i64} : !llvm.ptr<1> -> i8
@@ -70,7 +70,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
     // CHECK: llvm.inline_asm "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};", "=r,=r,=r,=r,r,r,r,r,r,r,r,r,r,r"
     %d:4 = tessera_target.tensor_core "mma" shape [16, 8, 32] types [i8, ui8, i32] (%w, %w, %w, %w) (%w, %w) (%w, %w, %w, %w)
       : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32)
-    // Halves are passed as their bits.
+    // 16-bit floats are passed as their bits.
     // CHECK: %[[H:.*]] = llvm.bitcast %{{.*}} : bf16 to i16
     // CHECK: llvm.inline_asm has_side_effects "st.global.b16 [$0], $1;", "l,h,~{memory}" %{{.*}}, %[[H]]
     tessera_target.ptx_instr "st.global.b16 [$0], $1;" (%x, %h) : (!llvm.ptr<1>, bf16) -> ()
@@ -78,7 +78,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
     %zero = arith.constant 0 : i32
     %odd = arith.andi %d#3, %one : i32
     %even = arith.cmpi eq, %odd, %zero : i32
-    // The line is the one that this operation stands in.
+    // The line is that of this operation.
     // CHECK: %[[LINE:.*]] = llvm.mlir.constant([[#@LINE + 2]] : i32) : i32
     // CHECK: llvm.call @__assertfail(%{{.*}}, %{{.*}}, %[[LINE]],
     tessera_target.assert %even, "expected an even number"

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -convert-tile-to-cpu=target=x86-64-v3 | FileCheck %s
 
-// Facts of the function become guards, views become words: address, sizes, strides, then scalars, then the grid.
+// The facts of the function become guards, views become words: address, sizes, strides, then scalars, then the grid.
 // CHECK-LABEL: tessera_target.program @scale
 // CHECK: %[[X:.*]] = tessera_target.argument "x"
 // CHECK: tessera_target.guard "{{.*}}x.stride.1{{.*}}" "eq" "0"

@@ -164,6 +164,22 @@ func.func @f(%x: !gir.tensor<B, S, f32>) {
 
 // -----
 
+func.func @materialize_alignment(%x: !gir.tensor<B, S, f32>) -> !gir.tensor<B, S, f32> {
+  // expected-error @+1 {{expected rows aligned to a power of two, got 24}}
+  %0 = gir.materialize %x align_rows 24 : !gir.tensor<B, S, f32>
+  return %0 : !gir.tensor<B, S, f32>
+}
+
+// -----
+
+func.func @materialize_bits(%x: !gir.tensor<B, S, i1>) -> !gir.tensor<B, S, i1> {
+  // expected-error @+1 {{expected rows of whole bytes to align, got '!gir.tensor<B, S, i1>'}}
+  %0 = gir.materialize %x align_rows 16 : !gir.tensor<B, S, i1>
+  return %0 : !gir.tensor<B, S, i1>
+}
+
+// -----
+
 func.func @f(%x: !gir.tensor<B, S, f32>) {
   // expected-error @below {{expected a permutation, got dimension 1 twice}}
   %0 = gir.transpose %x perm [1, 1] : !gir.tensor<B, S, f32> -> !gir.tensor<S, S, f32>

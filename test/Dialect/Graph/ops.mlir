@@ -48,6 +48,10 @@ func.func @elementwise(%x: !gir.tensor<B, f32>, %y: !gir.tensor<B, f32>) -> !gir
 func.func @views(%x: !gir.tensor<B, S, D, f32>, %y: !gir.tensor<B, T, D, f32>, %w: !gir.tensor<1, D, f32>) -> !gir.tensor<B, "S + T", D, f32> {
   // CHECK: gir.broadcast %{{.*}} dims [1, 2] : !gir.tensor<1, D, f32> -> !gir.tensor<B, S, D, f32>
   %0 = gir.broadcast %w dims [1, 2] : !gir.tensor<1, D, f32> -> !gir.tensor<B, S, D, f32>
+  // CHECK: gir.materialize %{{.*}} : !gir.tensor<B, S, D, f32>
+  %m = gir.materialize %0 : !gir.tensor<B, S, D, f32>
+  // CHECK: gir.materialize %{{.*}} isolated align_rows 16 because "rows are unaligned" : !gir.tensor<B, S, D, f32>
+  %n = gir.materialize %0 isolated align_rows 16 because "rows are unaligned" : !gir.tensor<B, S, D, f32>
   // CHECK: gir.transpose %{{.*}} perm [0, 2, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, D, S, f32>
   %1 = gir.transpose %0 perm [0, 2, 1] : !gir.tensor<B, S, D, f32> -> !gir.tensor<B, D, S, f32>
   // CHECK: gir.reshape %{{.*}} : !gir.tensor<B, D, S, f32> -> !gir.tensor<"B*D", S, f32>

@@ -110,7 +110,7 @@ func.func @load_dims(%x: !gir.tensor<S, f32>) {
 
 func.func @outside(%x: !gir.tensor<S, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 1] order [] {
-    // expected-error @+1 {{expected to stand inside a sched.stream over 'n'}}
+    // expected-error @+1 {{expected to be inside a sched.stream over 'n'}}
     %0 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
   }
   return
@@ -263,7 +263,7 @@ func.func @weight_of_indicator(%x: !gir.tensor<S, f32>) {
 func.func @gauge_outside(%x: !gir.tensor<S, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
     %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-    // expected-error @+1 {{expected to stand inside a sched.stream}}
+    // expected-error @+1 {{expected to be inside a sched.stream}}
     %g = sched.gauge %1 : !sched.val<[i], f32> -> !sched.val<[i], f32>
   }
   return
@@ -286,7 +286,7 @@ func.func @into(%x: !gir.tensor<S, f32>) {
 func.func @places(%x: !gir.tensor<S, f32>, %t: !gir.tensor<V, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, f32>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
     %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-    // expected-error @+1 {{expected integers as places, got 'f32'}}
+    // expected-error @+1 {{expected integer gather indices, got 'f32'}}
     %1 = sched.load %b["#0"] at (%0 : !sched.val<[i], f32>) below ["V"] : !gir.tensor<V, f32> -> !sched.val<[i], f32>
   }
   return
@@ -308,7 +308,7 @@ func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
 func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, i64>, %b = %t : !gir.tensor<V, f32>) -> () dims [parallel i = S tile 1] order [i] {
     %0 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
-    // expected-error @+1 {{expected a place below 1 in the index, got '#1'}}
+    // expected-error @+1 {{expected a gather index below 1 in the index, got '#1'}}
     %1 = sched.load %b["#1"] at (%0 : !sched.val<[i], i64>) below ["V"] : !gir.tensor<V, f32> -> !sched.val<[i], f32>
   }
   return
@@ -330,7 +330,7 @@ func.func @places(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, f32>) {
 func.func @sum(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   %r = sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<S, f32>) dims [parallel i = S tile 1] order [i] {
     %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-    // expected-error @+1 {{expected places of a 'sum'}}
+    // expected-error @+1 {{expected scatter indices for a 'sum'}}
     sched.store %0, %o["i"] sum : !sched.val<[i], f32>, !gir.tensor<S, f32>
   }
   return %r : !gir.tensor<S, f32>
@@ -341,7 +341,7 @@ func.func @sum(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
 func.func @scan_outside(%x: !gir.tensor<S, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [parallel i = S tile 1] order [i] {
     %1 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
-    // expected-error @+1 {{expected to stand inside a sched.stream}}
+    // expected-error @+1 {{expected to be inside a sched.stream}}
     %g = sched.scan sum(%1) : !sched.val<[i], f32> -> !sched.val<[i], f32>
   }
   return

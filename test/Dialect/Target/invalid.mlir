@@ -57,7 +57,7 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 tessera_target.module @m triple "t" cpu "c" features "" {
   tessera_target.program @p {
     %x = tessera_target.argument "x" : !gir.tensor<S, f32>
-    // expected-error @below {{has 1 operands, but a word names operand 3}}
+    // expected-error @below {{has 1 operands, but a word refers to operand 3}}
     tessera_target.launch @k grid ["S"] (%x) words [#tessera_target.word<"address", 3, "0">] : !gir.tensor<S, f32>
   }
 }
@@ -96,21 +96,21 @@ tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
-  // expected-error @below {{expected a cluster of 1 to 16 blocks, got 17}}
+  // expected-error @below {{expected a cluster of 1 to 16 CTAs, got 17}}
   tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<cluster = [17]>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_86" features "ptx" {
-  // expected-error @below {{kernel 'a' asks for 131072 bytes of shared memory, a block of sm_86 has 101376}}
+  // expected-error @below {{kernel 'a' requests 131072 bytes of shared memory, a CTA of sm_86 has 101376}}
   tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<shared = 131072>] code dense<0> : tensor<1xui8>
 }
 
 // -----
 
 tessera_target.module @m triple "t" cpu "sm_89" features "ptx" {
-  // expected-error @below {{kernel 'a' asks for a cluster of 2 blocks, sm_89 has none}}
+  // expected-error @below {{kernel 'a' requests a cluster of 2 CTAs, sm_89 has none}}
   tessera_target.image @i format "ptx" kernels ["a"] configs [#tessera_target.kernel_config<cluster = [2]>] code dense<0> : tensor<1xui8>
 }
 
@@ -181,7 +181,7 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 tessera_target.module @m triple "t" cpu "c" features "" {
   tessera_target.program @f {
     %x = tessera_target.argument "x" : !gir.tensor<S, 64, bf16>
-    // expected-error @below {{expected a view's words from word 1 on, which a tensor map names}}
+    // expected-error @below {{expected the words of a view from word 1 on, which a tensor map refers to}}
     tessera_target.launch @k grid ["S"] (%x)
       words [#tessera_target.word<"address", 0, "0">, #tessera_target.word<"integer", 0, "S">, #tessera_target.word<"integer", 0, "64">,
              #tessera_target.word<"integer", 0, "64">, #tessera_target.word<"integer", 0, "1">]

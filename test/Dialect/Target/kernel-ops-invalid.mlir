@@ -31,7 +31,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // expected-error @below {{expected at most 65535 blocks in this dimension of a grid, got 65536}}
+  // expected-error @below {{expected at most 65535 CTAs in this dimension of a grid, got 65536}}
   tessera_target.kernel @k config #tessera_target.kernel_config<grid = [?, 65536]> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -71,7 +71,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // expected-error @below {{expected a cluster of 1 to 16 blocks, got 32}}
+  // expected-error @below {{expected a cluster of 1 to 16 CTAs, got 32}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], cluster = [8, 4]> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -81,7 +81,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // expected-error @below {{expected a grid that is a multiple of its cluster, got 3 blocks in clusters of 2}}
+  // expected-error @below {{expected a grid that is a multiple of its cluster, got 3 CTAs in clusters of 2}}
   tessera_target.kernel @k config #tessera_target.kernel_config<grid = [3], block = [32], cluster = [2]> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -91,7 +91,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_80" features "ptx" {
-  // expected-error @below {{kernel 'k' asks for 166913 bytes of shared memory, a block of sm_80 has 166912}}
+  // expected-error @below {{kernel 'k' requests 166913 bytes of shared memory, a CTA of sm_80 has 166912}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 166913> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -101,7 +101,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_80" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_80" features "ptx" {
-  // expected-error @below {{kernel 'k' asks for a cluster of 2 blocks, sm_80 has none}}
+  // expected-error @below {{kernel 'k' requests a cluster of 2 CTAs, sm_80 has none}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], cluster = [2]> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -111,7 +111,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_80" features "ptx"
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_120" features "ptx" {
-  // expected-error @below {{kernel 'k' asks for a cluster of 16 blocks, sm_120 has at most 8}}
+  // expected-error @below {{kernel 'k' requests a cluster of 16 CTAs, sm_120 has at most 8}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], cluster = [16]> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -121,7 +121,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_120" features "ptx
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // expected-error @below {{kernel 'k' asks for 128 registers in each of 1024 threads, a multiprocessor of sm_90 has 65536}}
+  // expected-error @below {{kernel 'k' requests 128 registers in each of 1024 threads, an SM of sm_90 has 65536}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [1024], regs = 128> {
   ^bb0(%x: !llvm.ptr<1>):
     tessera_target.return
@@ -141,7 +141,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "x86-64-v3" features "
 // -----
 
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
-  // expected-error @below {{expected arguments that are !llvm.ptr<1> or numbers of up to 64 bits, got '!llvm.ptr<3>'}}
+  // expected-error @below {{expected arguments that are !llvm.ptr<1> or scalars of up to 64 bits, got '!llvm.ptr<3>'}}
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<3>):
     tessera_target.return
@@ -211,7 +211,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   ^bb0(%x: !llvm.ptr<1>):
     %c = arith.constant true
     scf.if %c {
-    // expected-error @below {{expected shared memory with zeros outside of control flow, where all threads come by}}
+    // expected-error @below {{expected zeroed shared memory outside of control flow, where all threads execute it}}
       %a = tessera_target.allocate pool "shared" bytes 16 zero : !llvm.ptr<3>
     }
     tessera_target.return
@@ -272,7 +272,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_75" features "ptx"
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<1>):
     %s = tessera_target.allocate pool "shared" bytes 16 : !llvm.ptr<3>
-    // expected-error @below {{an asynchronous copy needs 'async copies' (sm_80 and later), but the module is for sm_75}}
+    // expected-error @below {{an asynchronous copy needs 'cp.async' (sm_80 and later), but the module is for sm_75}}
     tessera_target.memcpy async %s, %x bytes 4 : !llvm.ptr<3>, !llvm.ptr<1>
     tessera_target.return
   }
@@ -283,7 +283,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_75" features "ptx"
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_70" features "ptx" {
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<1>):
-    // expected-error @below {{a group of copies needs 'async copies' (sm_80 and later), but the module is for sm_70}}
+    // expected-error @below {{a group of asynchronous copies needs 'cp.async' (sm_80 and later), but the module is for sm_70}}
     tessera_target.commit
     tessera_target.return
   }
@@ -389,7 +389,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
     %i = arith.constant 0 : i32
     %f = arith.constant 0.0 : f32
     // expected-error @below {{expected a shape that mma.sync has, got [16, 8, 32] of types}}
-    // expected-note @below {{of these types it has m16n8k8, m16n8k16}}
+    // expected-note @below {{for these types it has m16n8k8, m16n8k16}}
     %d:4 = tessera_target.tensor_core "mma" shape [16, 8, 32] types [bf16, bf16, f32] (%i, %i, %i, %i) (%i, %i) (%f, %f, %f, %f) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> (f32, f32, f32, f32)
     tessera_target.return
   }
@@ -518,7 +518,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<1>):
     %i = arith.constant 0 : i8
-    // expected-error @below {{expected numbers of 1, 16, 32 or 64 bits or pointers, got 'i8'}}
+    // expected-error @below {{expected values of 1, 16, 32 or 64 bits or pointers, got 'i8'}}
     tessera_target.ptx_instr "x $0;" (%i) : (i8) -> ()
     tessera_target.return
   }
@@ -530,7 +530,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<1>):
     %i = arith.constant 0 : i32
-    // expected-error @below {{names $2, but has 2 results and operands}}
+    // expected-error @below {{refers to $2, but has 2 results and operands}}
     %r = tessera_target.ptx_instr "add.s32 $0, $1, $2;" (%i) : (i32) -> i32
     tessera_target.return
   }
@@ -541,7 +541,7 @@ tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
 tessera_target.module @m triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
   tessera_target.kernel @k config #tessera_target.kernel_config<block = [32], shared = 1024> {
   ^bb0(%x: !llvm.ptr<1>):
-    // expected-error @below {{expected results of what is pure, got none}}
+    // expected-error @below {{expected results of a pure instruction, got none}}
     tessera_target.ptx_instr "membar.gl;" () pure : () -> ()
     tessera_target.return
   }

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
 
-// What a thread of a GPU does.
+// Operations of a GPU thread.
 // CHECK-LABEL: tessera_target.module @threads
 tessera_target.module @threads triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
   // CHECK: tessera_target.kernel @all config #tessera_target.kernel_config<grid = [?, 4], block = [32, 4], shared = 4112, regs = 96, cluster = [2]> {

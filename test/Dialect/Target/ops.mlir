@@ -33,7 +33,7 @@ tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" featu
   }
 }
 
-// What tensor copies have to know of a view comes behind the words.
+// Tensor maps follow the words.
 // CHECK-LABEL: tessera_target.program @boxes
 tessera_target.module @n triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
   tessera_target.program @boxes {
@@ -47,7 +47,7 @@ tessera_target.module @n triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx"
   }
 }
 
-// A launch may have nothing but its grid.
+// A launch may have only a grid.
 // CHECK-LABEL: tessera_target.program @bare
 tessera_target.module @o triple "t" cpu "c" features "" {
   tessera_target.program @bare {
@@ -56,7 +56,7 @@ tessera_target.module @o triple "t" cpu "c" features "" {
   }
 }
 
-// How a GPU's kernels are launched; what is as usual is not written.
+// Launch configurations of GPU kernels; defaults are not printed.
 // CHECK-LABEL: tessera_target.module @gpu
 tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "ptx" {
   // CHECK: tessera_target.image @image format "ptx" kernels ["a", "b"]

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -verify-diagnostics -tile-allocate-shared=chip=sm_75 -o /dev/null
+// RUN: %tessera_opt %s -verify-diagnostics -tessera-attach-target=chip=sm_75 -tile-allocate-shared -o /dev/null
 
 #m = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256, d0:512, d0:1024] -> d0:2048">
 // expected-error @+1 {{kernel 'many' is not supported for target 'sm_75' via 'ptx': it needs 73728 bytes of shared memory, a block has 65536}}

@@ -14,7 +14,7 @@
 // CHECK-LABEL: tile.kernel @loop
 // CHECK: tile.load %x{{.*}} -> tensor<16x128xbf16, #[[PARTS]]>
 // CHECK: tile.mma
-tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
@@ -36,7 +36,7 @@ tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster = 2, warps = 2} 
 // CHECK-LABEL: tile.kernel @maxima
 // CHECK: tile.load %x{{.*}} -> tensor<16x128xbf16, #[[WHOLE]]>
 // CHECK: tile.mma
-tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x16x32xf32>
   %t = tile.load %x[%c0, %c0, %c0] dims [0, 2] : !x -> tensor<16x128xbf16>
@@ -52,7 +52,7 @@ tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster = 2, warps = 2
 // What is added to the sums is divided as they are, by rows, also where it is transposed.
 // CHECK-LABEL: tile.kernel @residual
 // CHECK: tile.load %z{{.*}} -> tensor<32x16xf32, #[[COLUMNS]]>
-tile.kernel @residual(%x: !x, %w: !w, %z: !z, %y: !y) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @residual(%x: !x, %w: !w, %z: !z, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x16x32xf32>
   %l = tile.load %x[%c0, %c0, %c0] dims [0, 2] : !x -> tensor<16x128xbf16>

@@ -32,7 +32,7 @@ tile.kernel @row(%x: !v, %y: !v) grid 1 {
 // CHECK: tile.map add(%[[C]], {{.*}} -> tensor<32x32xf32, #[[OUT]]>
 !v = !tile.view<32x32xf32, strides = [32, 1]>
 !t = !tile.view<32x32xf32, strides = [1, 32]>
-tile.kernel @across(%x: !v, %y: !t) grid 1 hints {warps = 1} {
+tile.kernel @across(%x: !v, %y: !t) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %one = tile.constant 1.0 : f32 : tensor<32x32xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<32x32xf32>
@@ -51,7 +51,7 @@ tile.kernel @across(%x: !v, %y: !t) grid 1 hints {warps = 1} {
 !a = !tile.view<16x?xbf16, strides = [?, 1]>
 !b = !tile.view<?x8xbf16, strides = [8, 1]>
 !c = !tile.view<16x8xf32, strides = [8, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {warps = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 1} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x8xf32>
@@ -131,7 +131,7 @@ tile.kernel @columns(%x: !columns, %y: !sums) grid 1 {
 !a = !tile.view<16x64xbf16, strides = [64, 1]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
@@ -156,7 +156,7 @@ tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
 !a = !tile.view<16x64xbf16, strides = [64, 1]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
@@ -183,7 +183,7 @@ tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
 !a = !tile.view<16x64xbf16, strides = [?, ?]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @scattered(%x: !a, %w: !b, %y: !c) grid 1 hints {warps = 8} {
+tile.kernel @scattered(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>

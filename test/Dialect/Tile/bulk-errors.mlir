@@ -3,10 +3,10 @@
 #rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>>
-tile.kernel @behind_without_slack(%i: index) grid 1 {
+tile.kernel @shift_without_slack(%i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected a slot with slack for a tile of rank 1 that begins behind some elements}}
-  %0 = tile.read %b[%i] behind %i : !b -> tensor<128xbf16, #rows>
+  // expected-error @+1 {{expected a tile of rank 1 and a buffer with slack for a shift}}
+  %0 = tile.shared_load %b[%i] shift %i : !b -> tensor<128xbf16, #rows>
   tile.return
 }
 
@@ -15,11 +15,11 @@ tile.kernel @behind_without_slack(%i: index) grid 1 {
 #rows = #tile.layout<"register[d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128">
 #memory = #tile.layout<"offset[d0:2, d0:1, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
-tile.kernel @behind_out_of_order(%i: index) grid 1 {
+tile.kernel @shift_out_of_order(%i: index) grid 1 {
   %b = tile.alloc : !b
   %x = tile.constant 0.0 : bf16 : tensor<128xbf16, #rows>
-  // expected-error @+1 {{expected elements that lie in order}}
-  tile.write %x, %b[%i] behind %i : tensor<128xbf16, #rows>, !b
+  // expected-error @+1 {{expected a buffer with the elements in order}}
+  tile.shared_store %x, %b[%i] shift %i : tensor<128xbf16, #rows>, !b
   tile.return
 }
 
@@ -31,7 +31,7 @@ tile.kernel @behind_out_of_order(%i: index) grid 1 {
 tile.kernel @pads(%i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a pad of type 'bf16', got 'f32'}}
-  %0 = tile.read %b[%i] behind %i below %i pad 0.0 : f32 : !b -> tensor<128xbf16, #rows>
+  %0 = tile.shared_load %b[%i] shift %i below %i pad 0.0 : f32 : !b -> tensor<128xbf16, #rows>
   tile.return
 }
 
@@ -43,7 +43,7 @@ tile.kernel @pads(%i: index) grid 1 {
 tile.kernel @below_without_pad(%i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a pad with `from` or `below`, and none without}}
-  %0 = tile.read %b[%i] behind %i below %i : !b -> tensor<128xbf16, #rows>
+  %0 = tile.shared_load %b[%i] shift %i below %i : !b -> tensor<128xbf16, #rows>
   tile.return
 }
 
@@ -55,7 +55,7 @@ tile.kernel @below_without_pad(%i: index) grid 1 {
 tile.kernel @pad_alone(%i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a pad with `from` or `below`, and none without}}
-  %0 = tile.read %b[%i] pad 0.0 : bf16 : !b -> tensor<128xbf16, #rows>
+  %0 = tile.shared_load %b[%i] pad 0.0 : bf16 : !b -> tensor<128xbf16, #rows>
   tile.return
 }
 
@@ -66,8 +66,8 @@ tile.kernel @pad_alone(%i: index) grid 1 {
 !b = !tile.buffer<1, tensor<8x8xbf16, #memory>>
 tile.kernel @from_of_a_box(%i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected a whole tile of rank 1 whose elements are there in part, got 'tensor<8x8xbf16}}
-  %0 = tile.read %b[%i] from %i pad 0.0 : bf16 : !b -> tensor<8x8xbf16, #rows>
+  // expected-error @+1 {{expected a whole tile of rank 1 with `from` or `below`, got 'tensor<8x8xbf16}}
+  %0 = tile.shared_load %b[%i] from %i pad 0.0 : bf16 : !b -> tensor<8x8xbf16, #rows>
   tile.return
 }
 
@@ -76,9 +76,9 @@ tile.kernel @from_of_a_box(%i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 !r = !tile.view<?xbf16, strides = [1]>
 tile.kernel @row_of_a_row(%x: !v, %i: index) grid 1 {
-  %r = tile.row %x[%i] dim 1 : !v -> !r
-  // expected-error @+1 {{expected a row of an argument of the kernel}}
-  %s = tile.row %r[] dim 0 : !r -> !r
+  %r = tile.aligned_row %x[%i] dim 1 : !v -> !r
+  // expected-error @+1 {{expected a view that is an argument of the kernel}}
+  %s = tile.aligned_row %r[] dim 0 : !r -> !r
   tile.return
 }
 
@@ -87,7 +87,7 @@ tile.kernel @row_of_a_row(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @row_dim(%x: !v, %i: index) grid 1 {
   // expected-error @+1 {{expected a dimension below 2, got 2}}
-  %r = tile.row %x[%i] dim 2 : !v -> !tile.view<?xbf16, strides = [1]>
+  %r = tile.aligned_row %x[%i] dim 2 : !v -> !tile.view<?xbf16, strides = [1]>
   tile.return
 }
 
@@ -96,7 +96,7 @@ tile.kernel @row_dim(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @row_coords(%x: !v, %i: index) grid 1 {
   // expected-error @+1 {{expected 1 coordinates, one for each other dimension of the view, got 2}}
-  %r = tile.row %x[%i, %i] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
+  %r = tile.aligned_row %x[%i, %i] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
   tile.return
 }
 
@@ -104,8 +104,8 @@ tile.kernel @row_coords(%x: !v, %i: index) grid 1 {
 
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @row_across(%x: !v, %i: index) grid 1 {
-  // expected-error @+1 {{expected neighbours in memory along dimension 0, got '!tile.view<?x?xbf16, strides = [?, 1]>'}}
-  %r = tile.row %x[%i] dim 0 : !v -> !tile.view<?xbf16, strides = [1]>
+  // expected-error @+1 {{expected contiguous elements along dimension 0, got '!tile.view<?x?xbf16, strides = [?, 1]>'}}
+  %r = tile.aligned_row %x[%i] dim 0 : !v -> !tile.view<?xbf16, strides = [1]>
   tile.return
 }
 
@@ -114,7 +114,7 @@ tile.kernel @row_across(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @row_type(%x: !v, %i: index) grid 1 {
   // expected-error @+1 {{expected a result of type '!tile.view<?xbf16, strides = [1]>', got '!tile.view<?xf16, strides = [1]>'}}
-  %r = tile.row %x[%i] dim 1 : !v -> !tile.view<?xf16, strides = [1]>
+  %r = tile.aligned_row %x[%i] dim 1 : !v -> !tile.view<?xf16, strides = [1]>
   tile.return
 }
 
@@ -126,14 +126,14 @@ tile.kernel @row_type(%x: !v, %i: index) grid 1 {
 
 // -----
 
-// expected-error @+1 {{expected at least one gate, got 0}}
-!g = !tile.gates<0>
+// expected-error @+1 {{expected at least one mbarrier, got 0}}
+!g = !tile.mbarrier<0>
 
 // -----
 
-tile.kernel @gates() grid 1 {
-  // expected-error @+1 {{expected an offset that 8 divides, got 4}}
-  %g = tile.gates offset 4 : <1>
+tile.kernel @mbarriers() grid 1 {
+  // expected-error @+1 {{expected an offset that is a multiple of 8, got 4}}
+  %g = tile.mbarrier_alloc offset 4 : <1>
   tile.return
 }
 
@@ -141,7 +141,7 @@ tile.kernel @gates() grid 1 {
 
 tile.kernel @arrivals() grid 1 {
   // expected-error @+1 {{expected 1 to 1048575 arrivals, got 0}}
-  %g = tile.gates arrivals 0 : <1>
+  %g = tile.mbarrier_alloc arrivals 0 : <1>
   tile.return
 }
 
@@ -150,11 +150,11 @@ tile.kernel @arrivals() grid 1 {
 #memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
 !b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @warps(%x: !v, %i: index) grid 1 hints {warps = 2} {
+tile.kernel @warps(%x: !v, %i: index) grid 1 hints {num_warps = 2} {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected one of 2 warps, got 2}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] by 2 : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a warp below 2, got 2}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] warp 2 : !v, !b, <1>
   tile.return
 }
 
@@ -165,9 +165,35 @@ tile.kernel @warps(%x: !v, %i: index) grid 1 hints {warps = 2} {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @box_layout(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected a layout that tensor copies write}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a layout that TMA writes}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
+!b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @bulk_load_of_a_box(%x: !v, %i: index) grid 1 {
+  %b = tile.alloc : !b
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a tile of rank 1, got 'tensor<8x64xbf16}}
+  tile.bulk_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!b = !tile.buffer<1, tensor<128xbf16, #memory>>
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+tile.kernel @bulk_load_warp(%x: !v, %i: index) grid 1 hints {num_warps = 2} {
+  %b = tile.alloc : !b
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a warp below 2, got 3}}
+  tile.bulk_load %x[%i, %i] dims [1] into %b[%i] full %g[%i] warp 3 : !v, !b, <1>
   tile.return
 }
 
@@ -178,9 +204,9 @@ tile.kernel @box_layout(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @box_dims(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected 2 dims for}}
-  tile.fetch %x[%i, %i] dims [1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a tile of rank 2 or more and as many dims, got 'tensor<8x64xbf16}}
+  tile.tma_load %x[%i, %i] dims [1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -191,9 +217,9 @@ tile.kernel @box_dims(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @box_coordinates(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
+  %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected 2 coordinates, one for each dimension of the view, got 1}}
-  tile.fetch %x[%i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.tma_load %x[%i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -202,11 +228,11 @@ tile.kernel @box_coordinates(%x: !v, %i: index) grid 1 {
 #memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
 !b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, ?]>
-tile.kernel @box_neighbours(%x: !v, %i: index) grid 1 {
+tile.kernel @box_contiguous(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected neighbours in memory along a dimension of the tile}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected contiguous elements along a dimension of the tile}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -217,9 +243,9 @@ tile.kernel @box_neighbours(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [68, 1]>
 tile.kernel @box_stride(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected a stride in dimension 0 that 16 bytes divide, above 0, got 68}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a positive stride in dimension 0 that is a multiple of 16 bytes, got 68 elements}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -230,9 +256,9 @@ tile.kernel @box_stride(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xf16, strides = [?, 1]>
 tile.kernel @box_element(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
+  %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected a buffer of element type 'f16', got 'bf16'}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -243,9 +269,9 @@ tile.kernel @box_element(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?x?x?x?x?xbf16, strides = [?, ?, ?, ?, ?, 1]>
 tile.kernel @box_rank(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
+  %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected a view of at most 5 dimensions}}
-  tile.fetch %x[%i, %i, %i, %i, %i, %i] dims [4, 5] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.tma_load %x[%i, %i, %i, %i, %i, %i] dims [4, 5] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -256,9 +282,9 @@ tile.kernel @box_rank(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @box_size(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
+  %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected boxes of at most 256 elements in each dimension, got 512}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -267,11 +293,11 @@ tile.kernel @box_size(%x: !v, %i: index) grid 1 {
 #memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16] -> d0:4 d1:64">
 !b = !tile.buffer<1, tensor<4x64xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @box_slots(%x: !v, %i: index) grid 1 {
+tile.kernel @box_stages(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected slots of bytes that 1024 divides, got 512}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected stages of a multiple of 1024 bytes, got 512}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -282,9 +308,9 @@ tile.kernel @box_slots(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @box_offset(%x: !v, %i: index) grid 1 {
   %b = tile.alloc offset 128 : !b
-  %g = tile.gates : <1>
-  // expected-error @+1 {{expected a buffer at an offset that 1024 divides, got 128}}
-  tile.fetch %x[%i, %i] dims [0, 1] into %b[%i] opens %g[%i] : !v, !b, <1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a buffer at a multiple of 1024 bytes, got offset 128}}
+  tile.tma_load %x[%i, %i] dims [0, 1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -295,8 +321,8 @@ tile.kernel @box_offset(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @column(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected neighbours in memory along dimension 0}}
-  tile.send %b[%i] to %x[%i, %i] dims [0] : !b, !v
+  // expected-error @+1 {{expected contiguous elements along dimension 0}}
+  tile.bulk_store %b[%i] to %x[%i, %i] dims [0] : !b, !v
   tile.return
 }
 
@@ -308,7 +334,7 @@ tile.kernel @column(%x: !v, %i: index) grid 1 {
 tile.kernel @coordinates(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected 2 coordinates, one for each dimension of the view, got 1}}
-  tile.send %b[%i] to %x[%i] dims [1] : !b, !v
+  tile.bulk_store %b[%i] to %x[%i] dims [1] : !b, !v
   tile.return
 }
 
@@ -319,8 +345,8 @@ tile.kernel @coordinates(%x: !v, %i: index) grid 1 {
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 tile.kernel @short(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected at least 32 elements of a block, and bytes that 16 divides}}
-  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
+  // expected-error @+1 {{expected at least 32 elements per CTA and a multiple of 16 bytes}}
+  tile.bulk_store %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }
 
@@ -332,7 +358,7 @@ tile.kernel @short(%x: !v, %i: index) grid 1 {
 tile.kernel @slack(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a slack of 8 elements or none, got 4}}
-  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
+  tile.bulk_store %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }
 
@@ -340,10 +366,10 @@ tile.kernel @slack(%x: !v, %i: index) grid 1 {
 
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
-tile.kernel @sent(%i: index) grid 1 {
+tile.kernel @pending(%i: index) grid 1 {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected a number of sends of at least 0, got -1}}
-  tile.sent %b, -1 : !b
+  // expected-error @+1 {{expected at least 0 pending bulk stores, got -1}}
+  tile.bulk_wait %b, -1 : !b
   tile.return
 }
 
@@ -352,19 +378,19 @@ tile.kernel @sent(%i: index) grid 1 {
 #memory = #tile.layout<"block[d0:1] offset[d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @strewn(%x: !v, %i: index) grid 1 hints {cluster = 2} {
+tile.kernel @scattered(%x: !v, %i: index) grid 1 hints {cluster_size = 2} {
   %b = tile.alloc : !b
-  // expected-error @+1 {{expected elements that lie in order}}
-  tile.send %b[%i] to %x[%i, %i] dims [1] : !b, !v
+  // expected-error @+1 {{expected a buffer with the elements in order}}
+  tile.bulk_store %b[%i] to %x[%i, %i] dims [1] : !b, !v
   tile.return
 }
 
 // -----
 
-tile.kernel @some(%i: index) grid 1 hints {warps = 8} {
-  %g = tile.gates arrivals 4 : <1>
-  // expected-error @+1 {{expected gates of 8 arrivals, one of each warp, got 4}}
-  tile.arrive %g[%i] : <1>
+tile.kernel @fewer_arrivals(%i: index) grid 1 hints {num_warps = 8} {
+  %g = tile.mbarrier_alloc arrivals 4 : <1>
+  // expected-error @+1 {{expected mbarriers with 8 arrivals, one per warp, got 4}}
+  tile.mbarrier_arrive %g[%i] : <1>
   tile.return
 }
 
@@ -373,13 +399,13 @@ tile.kernel @some(%i: index) grid 1 hints {warps = 8} {
 #swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
-tile.kernel @both(%x: !v, %i: index) grid 1 hints {warps = 4} {
+tile.kernel @full_and_empty(%x: !v, %i: index) grid 1 hints {num_warps = 4} {
   %b = tile.alloc : !box
-  %g = tile.gates arrivals 4 : <2>
-  // expected-note @+1 {{a copy opens one here}}
-  tile.fetch %x[%i, %i] dims [0, 1] bounded into %b[%i] opens %g[%i] : !v, !box, <2>
-  // expected-error @+1 {{expected gates that warps alone open}}
-  tile.arrive %g[%i] : <2>
+  %g = tile.mbarrier_alloc arrivals 4 : <2>
+  // expected-note @+1 {{a load completes at one here}}
+  tile.tma_load %x[%i, %i] dims [0, 1] bounded into %b[%i] full %g[%i] : !v, !box, <2>
+  // expected-error @+1 {{expected mbarriers at which no load completes}}
+  tile.mbarrier_arrive %g[%i] : <2>
   tile.return
 }
 
@@ -388,12 +414,11 @@ tile.kernel @both(%x: !v, %i: index) grid 1 hints {warps = 4} {
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
-tile.kernel @row(%x: !v, %i: index) grid 1 {
+tile.kernel @tma_row(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
-  %g = tile.gates : <1>
-  %left = tile.gates arrivals 4 : <1>
-  // expected-error @+1 {{expected a box, a gate and its phase where it waits for others}}
-  tile.fetch %x[%i, %i] dims [1] bounded into %b[%i] opens %g[%i] after %left[%i] phase %i : !v, !b, <1>, !tile.gates<1>
+  %g = tile.mbarrier_alloc : <1>
+  // expected-error @+1 {{expected a tile of rank 2 or more and as many dims, got 'tensor<128xbf16}}
+  tile.tma_load %x[%i, %i] dims [1] bounded into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
 
@@ -402,11 +427,11 @@ tile.kernel @row(%x: !v, %i: index) grid 1 {
 #swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
-tile.kernel @alone(%x: !v, %i: index) grid 1 {
+tile.kernel @multicast_alone(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !box
-  %g = tile.gates : <2>
-  // expected-error @+1 {{expected a cluster whose blocks all have the whole tile, got 1 and}}
-  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  %g = tile.mbarrier_alloc : <2>
+  // expected-error @+1 {{expected a cluster of several CTAs that all hold the whole tile, got 1 and}}
+  tile.tma_load %x[%i, %i] dims [0, 1] bounded multicast into %b[%i] full %g[%i] : !v, !box, <2>
   tile.return
 }
 
@@ -415,11 +440,11 @@ tile.kernel @alone(%x: !v, %i: index) grid 1 {
 #parts = #tile.layout<"block[d0:32] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:64 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<64x64xbf16, #parts>>
-tile.kernel @parts(%x: !v, %i: index) grid 1 hints {cluster = 2} {
+tile.kernel @multicast_parts(%x: !v, %i: index) grid 1 hints {cluster_size = 2} {
   %b = tile.alloc : !box
-  %g = tile.gates : <2>
-  // expected-error @+1 {{expected a cluster whose blocks all have the whole tile, got 2 and}}
-  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  %g = tile.mbarrier_alloc : <2>
+  // expected-error @+1 {{expected a cluster of several CTAs that all hold the whole tile, got 2 and}}
+  tile.tma_load %x[%i, %i] dims [0, 1] bounded multicast into %b[%i] full %g[%i] : !v, !box, <2>
   tile.return
 }
 
@@ -428,19 +453,19 @@ tile.kernel @parts(%x: !v, %i: index) grid 1 hints {cluster = 2} {
 #swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
-tile.kernel @small(%x: !v, %i: index) grid 1 hints {cluster = 8} {
+tile.kernel @multicast_small(%x: !v, %i: index) grid 1 hints {cluster_size = 8} {
   %b = tile.alloc : !box
-  %g = tile.gates : <2>
-  // expected-error @+1 {{expected a tile of which each of 8 blocks can bring a part, got}}
-  tile.fetch %x[%i, %i] dims [0, 1] bounded shared into %b[%i] opens %g[%i] : !v, !box, <2>
+  %g = tile.mbarrier_alloc : <2>
+  // expected-error @+1 {{expected a tile that 8 CTAs can divide for multicast, got}}
+  tile.tma_load %x[%i, %i] dims [0, 1] bounded multicast into %b[%i] full %g[%i] : !v, !box, <2>
   tile.return
 }
 
 // -----
 
-tile.kernel @all(%i: index) grid 1 hints {cluster = 2, warps = 8} {
-  %g = tile.gates arrivals 8 : <1>
-  // expected-error @+1 {{expected gates of 16 arrivals, one of each warp, got 8}}
-  tile.arrive cluster %g[%i] : <1>
+tile.kernel @cluster_arrivals(%i: index) grid 1 hints {cluster_size = 2, num_warps = 8} {
+  %g = tile.mbarrier_alloc arrivals 8 : <1>
+  // expected-error @+1 {{expected mbarriers with 16 arrivals, one per warp, got 8}}
+  tile.mbarrier_arrive cluster %g[%i] : <1>
   tile.return
 }

@@ -57,7 +57,7 @@ func.func @neutral(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tens
   return %6, %8 : tensor<4xf32>, tensor<4xi32>
 }
 
-// x + 0.0 turns -0.0 into 0.0, and x * 0.0 is nan for infinite x: both stay.
+// -0.0 + 0.0 is 0.0, and x * 0.0 is NaN for infinite x: neither folds.
 // CHECK-LABEL: func.func @notNeutral
 func.func @notNeutral(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %zero = tile.constant 0.0 : f32 : tensor<4xf32>
@@ -68,7 +68,7 @@ func.func @notNeutral(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
-// Elementary functions are not folded: their bits are those of the expansion.
+// Elementary functions do not fold: their expansion decides their bits.
 // CHECK-LABEL: func.func @elementary
 func.func @elementary() -> tensor<4xf32> {
   %one = tile.constant 1.0 : f32 : tensor<4xf32>
@@ -109,7 +109,7 @@ func.func @movement(%x: tensor<2x3xf32>, %b: tensor<4xbf16>)
   return %1, %3, %5, %6, %8 : tensor<2x3xf32>, tensor<2x3xf32>, tensor<5x2x4x3xf32>, tensor<6xf32>, tensor<4xbf16>
 }
 
-// A cast that rounds on the way stays.
+// A pair of casts that rounds does not fold.
 // CHECK-LABEL: func.func @rounding
 func.func @rounding(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: tile.cast
@@ -131,7 +131,7 @@ tile.kernel @sizes(%x: !tile.view<?x64xi64, strides = [64, 1]>) grid 1 {
   tile.return
 }
 
-// The largest of consecutive numbers is the last one.
+// The maximum of consecutive integers is the last one.
 // CHECK-LABEL: tile.kernel @ends_of_iota
 // CHECK-SAME: %[[N:[a-z]+]]: index
 // CHECK: %[[STEPS:.*]] = arith.constant 63 : index

@@ -1,7 +1,7 @@
-// Blocks of a cluster share a row: each has a part of neighbours, reductions go by mailboxes.
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-expand-exchanges -tile-allocate-shared -tile-place-barriers | FileCheck %s
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-keep-rows -tile-expand-exchanges | FileCheck %s --check-prefix=KEPT
-// RUN: %tessera_opt %s -tile-defer-statistics | FileCheck %s --check-prefix=DEFERRED
+// The CTAs of a cluster divide a row into contiguous parts and reduce it through dsmem.
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows -tile-lower-layout-conversions | FileCheck %s --check-prefix=KEPT
+// RUN: %tessera_opt %s -tile-per-thread-partials | FileCheck %s --check-prefix=DEFERRED
 
 // CHECK-DAG: [[BOX:#layout[0-9]*]] = #tile.layout<"offset[d0:1] -> d0:2">
 // CHECK-DAG: [[ROW:#layout[0-9]*]] = #tile.layout<"register[d0:1, d0:2] lane[d0:4, d0:8, d0:16, d0:32, d0:64] warp[d0:128] block[d0:256] -> d0:512">
@@ -18,19 +18,19 @@
 !number = !tile.view<1xf32, strides = [1]>
 
 // CHECK-LABEL: tile.kernel @total
-// CHECK: %[[MAIL:.*]] = tile.alloc mailbox offset [[#]] : <1, tensor<2xf32, [[BOX]]>>
-// CHECK-NEXT: tile.open mailboxes %[[MAIL]] : !tile.buffer<1, tensor<2xf32, [[BOX]]>>
+// CHECK: %[[MAIL:.*]] = tile.alloc dsmem offset [[#]] : <1, tensor<2xf32, [[BOX]]>>
+// CHECK-NEXT: tile.cluster_arrive dsmem %[[MAIL]] : !tile.buffer<1, tensor<2xf32, [[BOX]]>>
 // CHECK: tile.load {{.*}} -> tensor<512xf32, [[ROW]]>
-// CHECK: tile.partial sum {{.*}} -> tensor<4xf32, [[PARTS]]>
-// CHECK: tile.write {{.*}} <1, tensor<2x2xf32, [[OWN]]>>
+// CHECK: tile.warp_reduce sum {{.*}} -> tensor<4xf32, [[PARTS]]>
+// CHECK: tile.shared_store {{.*}} <1, tensor<2x2xf32, [[OWN]]>>
 // CHECK: tile.barrier
 // CHECK: %[[ONE:.*]] = tile.reduce sum {{.*}} dims [1] {{.*}} -> tensor<2xf32, [[EACH]]>
-// CHECK-NEXT: tile.meet
-// CHECK-NEXT: tile.push %[[ONE]], %[[MAIL]] : tensor<2xf32, [[EACH]]>, <1, tensor<2xf32, [[BOX]]>>
-// CHECK-NEXT: tile.receive %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>>
-// CHECK-NEXT: %[[TAKEN:.*]] = tile.take %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>> -> tensor<2xf32, [[ALL]]>
+// CHECK-NEXT: tile.cluster_wait
+// CHECK-NEXT: tile.dsmem_store %[[ONE]], %[[MAIL]] : tensor<2xf32, [[EACH]]>, <1, tensor<2xf32, [[BOX]]>>
+// CHECK-NEXT: tile.dsmem_wait %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>>
+// CHECK-NEXT: %[[TAKEN:.*]] = tile.dsmem_load %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>> -> tensor<2xf32, [[ALL]]>
 // CHECK-NEXT: tile.reduce sum %[[TAKEN]] dims [0] : tensor<2xf32, [[ALL]]> -> tensor<f32, [[NUMBER]]>
-tile.kernel @total(%x: !row, %y: !number) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @total(%x: !row, %y: !number) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %t = tile.load %x[%c0] dims [0] : !row -> tensor<512xf32>
   %s = tile.reduce sum %t dims [0] : tensor<512xf32> -> tensor<f32>
@@ -40,17 +40,17 @@ tile.kernel @total(%x: !row, %y: !number) grid 1 hints {cluster = 2, warps = 2} 
 
 !rows = !tile.view<4x2048xbf16, strides = [2048, 1]>
 
-// A mailbox in a loop has two slots, and blocks meet before the loop; narrow elements go as words.
-// CHECK-LABEL: tile.kernel @turns
-// CHECK: tile.alloc mailbox offset [[#]] : <2, tensor<2xi32, [[BOX]]>>
-// CHECK: tile.open
-// CHECK: tile.meet
+// A dsmem in a loop has two stages, and the cluster's barrier comes before the loop; 16-bit elements are stored as words.
+// CHECK-LABEL: tile.kernel @iterations
+// CHECK: tile.alloc dsmem offset [[#]] : <2, tensor<2xi32, [[BOX]]>>
+// CHECK: tile.cluster_arrive
+// CHECK: tile.cluster_wait
 // CHECK-NEXT: scf.for
 // CHECK: %[[WORD:.*]] = tile.cast {{.*}} : tensor<2xi8, [[EACH]]> -> tensor<2xi32, [[EACH]]>
-// CHECK-NEXT: tile.push %[[WORD]]
+// CHECK-NEXT: tile.dsmem_store %[[WORD]]
 // CHECK: tile.cast {{.*}} : tensor<2xi32, [[ALL]]> -> tensor<2xi8, [[ALL]]>
 !bytes = !tile.view<2048xi8, strides = [1]>
-tile.kernel @turns(%x: !bytes, %y: !bytes) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @iterations(%x: !bytes, %y: !bytes) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -64,19 +64,19 @@ tile.kernel @turns(%x: !bytes, %y: !bytes) grid 1 hints {cluster = 2, warps = 2}
   tile.return
 }
 
-// Each block keeps its own part of the row.
+// Each CTA caches its own part of the row.
 // KEPT: [[KEPT:#layout[0-9]*]] = #tile.layout<"block[d0:256] offset[{{.*}}] -> d0:512">
-// KEPT-LABEL: tile.kernel @kept
+// KEPT-LABEL: tile.kernel @cached
 // KEPT: tile.alloc : <4, tensor<512xbf16, [[KEPT]]>>
-// KEPT: tile.write {{.*}} <4, tensor<512xbf16, [[KEPT]]>>
+// KEPT: tile.shared_store {{.*}} <4, tensor<512xbf16, [[KEPT]]>>
 
-// An element for each thread of each block.
-// DEFERRED-LABEL: tile.kernel @kept
+// One partial result per thread of each CTA.
+// DEFERRED-LABEL: tile.kernel @cached
 // DEFERRED: scf.for {{.*}} -> (tensor<f32>, tensor<2x64xf32>)
 // DEFERRED: tile.reshape {{.*}} -> tensor<2x1x64x4xf32>
 // DEFERRED-NEXT: tile.reduce sum {{.*}} dims [1, 3]
 // DEFERRED: tile.reduce sum {{.*}} dims [0, 1] : tensor<2x64xf32> -> tensor<f32>
-tile.kernel @kept(%x: !rows, %y: !rows) grid 1 hints {cluster = 2, residents = 1, warps = 2} {
+tile.kernel @cached(%x: !rows, %y: !rows) grid 1 hints {cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -104,18 +104,18 @@ tile.kernel @kept(%x: !rows, %y: !rows) grid 1 hints {cluster = 2, residents = 1
 !rhs = !tile.view<128x32xbf16, strides = [32, 1]>
 !sums = !tile.view<32x32xf32, strides = [32, 1]>
 
-// Blocks share a product: each has a part of what is summed over, and pushes its sums to the block that has their rows.
-// CHECK-LABEL: tile.kernel @product
-// CHECK: %[[MAIL:.*]] = tile.alloc mailbox offset [[#]] : <1, tensor<32x32x2xf32, [[ROWS:#layout[0-9]*]]>>
+// Split-K over a cluster: each CTA has one split of K, and stores its accumulator to the CTA that has the rows.
+// CHECK-LABEL: tile.kernel @split_k
+// CHECK: %[[MAIL:.*]] = tile.alloc dsmem offset [[#]] : <1, tensor<32x32x2xf32, [[ROWS:#layout[0-9]*]]>>
 // CHECK: %[[SUMS:.*]] = tile.mma {{.*}} -> tensor<2x32x32xf32, [[HALF:#layout[0-9]*]]>
-// CHECK: %[[PARTS:.*]] = tile.partial sum %[[SUMS]] dims [0] : tensor<2x32x32xf32, [[HALF]]> -> tensor<32x32x2xf32, [[EACHSUM:#layout[0-9]*]]>
-// CHECK-NEXT: tile.meet
-// CHECK-NEXT: tile.push %[[PARTS]], %[[MAIL]]
-// CHECK-NEXT: tile.receive %[[MAIL]]
-// CHECK-NEXT: %[[TAKEN:.*]] = tile.take %[[MAIL]] : {{.*}} -> tensor<32x32x2xf32, [[BOTH:#layout[0-9]*]]>
+// CHECK: %[[PARTS:.*]] = tile.warp_reduce sum %[[SUMS]] dims [0] : tensor<2x32x32xf32, [[HALF]]> -> tensor<32x32x2xf32, [[EACHSUM:#layout[0-9]*]]>
+// CHECK-NEXT: tile.cluster_wait
+// CHECK-NEXT: tile.dsmem_store %[[PARTS]], %[[MAIL]]
+// CHECK-NEXT: tile.dsmem_wait %[[MAIL]]
+// CHECK-NEXT: %[[TAKEN:.*]] = tile.dsmem_load %[[MAIL]] : {{.*}} -> tensor<32x32x2xf32, [[BOTH:#layout[0-9]*]]>
 // CHECK-NEXT: %[[SUM:.*]] = tile.reduce sum %[[TAKEN]] dims [2] : tensor<32x32x2xf32, [[BOTH]]> -> tensor<32x32xf32, [[STORED:#layout[0-9]*]]>
 // CHECK-NEXT: tile.store %[[SUM]]
-tile.kernel @product(%a: !lhs, %b: !rhs, %y: !sums) grid 1 hints {cluster = 2, warps = 2} {
+tile.kernel @split_k(%a: !lhs, %b: !rhs, %y: !sums) grid 1 hints {cluster_size = 2, num_warps = 2} {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x32x32xf32>
   %l = tile.load %a[%c0, %c0] dims [0, 1] : !lhs -> tensor<32x128xbf16>

@@ -43,6 +43,38 @@ func.func @weight(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
+// A quotient is the nearest number, which is never below the whole number that it should be; no difference of an operand with
+// itself tells whether that is finite: as a product it may go into one side alone without being rounded.
+// CHECK-LABEL: func.func @floorDivide
+// CHECK-SAME: (%[[X:.*]]: tensor<64xf32>, %[[Y:.*]]: tensor<64xf32>)
+func.func @floorDivide(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  // CHECK: %[[Q:.*]] = tile.map div(%[[X]], %[[Y]]) : (tensor<64xf32>
+  // CHECK: tile.map floor(%[[Q]])
+  // CHECK: tile.map fma(%{{.*}}, %[[Y]], %[[X]])
+  // CHECK-NOT: tile.map sub(%[[X]], %[[X]])
+  // CHECK: return
+  %0 = tile.map floor_divide(%x, %y) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// What the rounding of a product lost is added, too: the product is rounded where it stands, and no sum takes it before.
+// CHECK-LABEL: func.func @roundedProducts
+func.func @roundedProducts(%x: tensor<64xf64>, %y: tensor<64xf64>) -> tensor<64xf64> {
+  // CHECK: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f64
+  // CHECK: %[[U:.*]] = tile.map fma(%{{.*}}, %{{.*}}, %[[ZERO]])
+  // CHECK: tile.map add(%[[U]], %{{.*}})
+  // CHECK: %[[W:.*]] = tile.map fma(%[[CUBE:.*]], %[[C:.*]], %[[ZERO]])
+  // CHECK: %[[MINUS:.*]] = tile.map neg(%[[W]])
+  // CHECK: tile.map fma(%[[CUBE]], %[[C]], %[[MINUS]])
+  // CHECK: tile.map add(%{{.*}}, %[[W]])
+  %0 = tile.map pow(%x, %y) : (tensor<64xf64>, tensor<64xf64>) -> tensor<64xf64>
+  return %0 : tensor<64xf64>
+}
+
+// -----
+
 // exp of f32 is made of it; that of f64 is not.
 // NATIVE-LABEL: func.func @exps
 func.func @exps(%x: tensor<64xf32>, %y: tensor<64xf64>) -> (tensor<64xf32>, tensor<64xf64>) {

@@ -108,7 +108,7 @@ tile.kernel @stored(%x: !tile.view<?xf32, strides = [1]>, %i: index) grid 1 {
 // -----
 
 func.func @constant() {
-  // expected-error @+1 {{expected a number of type 'f32', got 1 : i32}}
+  // expected-error @+1 {{expected a constant of type 'f32', got 1 : i32}}
   %0 = tile.constant 1 : i32 : tensor<4xf32>
   return
 }
@@ -268,7 +268,7 @@ func.func @logical(%x: tensor<4x5xf32>) {
 // -----
 
 func.func @logical(%x: tensor<4x5xf32>) {
-  // expected-error @+1 {{expected skip_nan for max and min of floats only}}
+  // expected-error @+1 {{expected skip_nan on max and min of floats only}}
   %0 = tile.reduce sum %x dims [0] skip_nan : tensor<4x5xf32> -> tensor<5xf32>
   return
 }
@@ -292,7 +292,7 @@ func.func @mma(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
 // -----
 
 func.func @parts(%a: tensor<4x4xf32>, %c: tensor<3x4x4xf32>) {
-  // expected-error @+1 {{expected a number of parts that divides 4, got 3}}
+  // expected-error @+1 {{expected a number of splits that divides 4, got 3}}
   %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<3x4x4xf32>) -> tensor<3x4x4xf32>
   return
 }
@@ -300,7 +300,7 @@ func.func @parts(%a: tensor<4x4xf32>, %c: tensor<3x4x4xf32>) {
 // -----
 
 func.func @ranks(%a: tensor<4x4xf32>, %c: tensor<4xf32>) {
-  // expected-error @+1 {{expected matrices, the accumulator in parts or as a whole, got ranks 2, 2 and 1}}
+  // expected-error @+1 {{expected matrices and an accumulator of rank 2 or 3, got ranks 2, 2 and 1}}
   %0 = tile.mma %a, %a, %c : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -398,66 +398,66 @@ func.func @operandStrides(%x: !gir.tensor<S, f32>) {
 
 // -----
 
-// expected-error @+1 {{expected as hints numbers of warps, residents, cluster, spread, group, persistent, ahead, bulk, warpgroups, unit, cached, retain, walk, axes; got 'speed'}}
+// expected-error @+1 {{expected integer hints among num_warps, min_ctas_per_sm, cluster_size, cluster_axis, raster_group, persistent_ctas, tiles_per_cta, launch_rank, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'speed'}}
 tile.kernel @unknown_hint() grid 1 hints {speed = 3} {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expected a hint 'warps' from 1 to 32, got 64}}
-tile.kernel @large_hint() grid 1 hints {warps = 64} {
+// expected-error @+1 {{expected a hint 'num_warps' from 1 to 32, got 64}}
+tile.kernel @large_hint() grid 1 hints {num_warps = 64} {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expected hint 'warps' once}}
-tile.kernel @same_hint() grid 1 hints {warps = 4, warps = 8} {
+// expected-error @+1 {{expected hint 'num_warps' once}}
+tile.kernel @same_hint() grid 1 hints {num_warps = 4, num_warps = 8} {
   tile.return
 }
 
 // -----
 
 !placed = tensor<2xf32, #tile.layout<"lane[d0:1] -> d0:2">>
-tile.kernel @places(%x: !tile.view<?xf32, strides = [1]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?xf32, strides = [1]>, %c: index) grid 1 {
   %0 = tile.constant 1.0 : f32 : !placed
   %1 = tile.splat %c : index -> tensor<2xi64, #tile.layout<"register[d0:1] -> d0:2">>
-  // expected-error @+1 {{expected places that lie as the elements do, in }}
+  // expected-error @+1 {{expected indices in the layout of }}
   tile.scatter %0, %x[] at (%1) dims [-1] : !placed, !tile.view<?xf32, strides = [1]>, tensor<2xi64, #tile.layout<"register[d0:1] -> d0:2">>
   tile.return
 }
 
 // -----
 
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
-  // expected-error @+1 {{expected places of shape 'tensor<4x8xf32>', got 'tensor<4xi64>'}}
+  // expected-error @+1 {{expected indices of the shape of 'tensor<4x8xf32>', got 'tensor<4xi64>'}}
   %1 = tile.gather %x[%c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4xi64> -> tensor<4x8xf32>
   tile.return
 }
 
 // -----
 
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4x8xi16>
-  // expected-error @+1 {{expected places of type i32 or i64, got 'i16'}}
+  // expected-error @+1 {{expected indices of type i32 or i64, got 'i16'}}
   %1 = tile.gather %x[%c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi16> -> tensor<4x8xf32>
   tile.return
 }
 
 // -----
 
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4x8xi64>
-  // expected-error @+1 {{expected 2 coordinates and tiles of places, one for each dimension of the view, got 3}}
+  // expected-error @+1 {{expected 2 coordinates and tiles of indices, one for each dimension of the view, got 3}}
   %1 = tile.gather %x[%c, %c] at (%0) dims [-1, 0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
   tile.return
 }
 
 // -----
 
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4x8xi64>
   // expected-error @+1 {{expected dims below 1, got 1}}
   %1 = tile.gather %x[%c] at (%0) dims [-1, 1] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
@@ -466,7 +466,7 @@ tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1
 
 // -----
 
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4x8xi64>
   // expected-error @+1 {{expected 2 dims, one for each dimension of the tile, got 1}}
   %1 = tile.gather %x[%c] at (%0) dims [0] : !tile.view<?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
@@ -478,7 +478,7 @@ tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index) grid 1
 tile.kernel @flags(%x: !tile.view<?xi1, strides = [1]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
   %1 = tile.constant true : tensor<4xi1>
-  // expected-error @+1 {{expected numbers to add, got i1}}
+  // expected-error @+1 {{expected elements that can be added, got i1}}
   tile.scatter %1, %x[] at (%0) dims [-1] sum : tensor<4xi1>, !tile.view<?xi1, strides = [1]>, tensor<4xi64>
   tile.return
 }
@@ -488,7 +488,7 @@ tile.kernel @flags(%x: !tile.view<?xi1, strides = [1]>, %c: index) grid 1 {
 tile.kernel @narrow(%x: !tile.view<?xi16, strides = [1]>, %c: index) grid 1 {
   %0 = tile.splat %c : index -> tensor<4xi64>
   %1 = tile.constant 1 : i16 : tensor<4xi16>
-  // expected-error @+1 {{expected numbers of 32 or 64 bits to add in any order, got 'i16'}}
+  // expected-error @+1 {{expected elements of 32 or 64 bits for an unordered sum, got 'i16'}}
   tile.scatter %1, %x[] at (%0) dims [-1] sum unordered : tensor<4xi16>, !tile.view<?xi16, strides = [1]>, tensor<4xi64>
   tile.return
 }
@@ -520,7 +520,7 @@ func.func @scan_keys(%x: tensor<4x8xf32>, %c: tensor<4x16xf32>, %k: tensor<4xi32
 // -----
 
 func.func @scan_real_keys(%x: tensor<4x8xf32>, %c: tensor<4x16xf32>) {
-  // expected-error @+1 {{expected keys of integers, got 'f32'}}
+  // expected-error @+1 {{expected integer keys, got 'f32'}}
   %y, %t = tile.scan sum %x from %c dim 1 by (%x : tensor<4x8xf32>) : tensor<4x8xf32>, tensor<4x16xf32>
   return
 }
@@ -537,32 +537,32 @@ func.func @scan_half(%x: tensor<4x8xf16>, %c: tensor<4xf16>) {
 
 func.func @shift_by_three(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) {
   // expected-error @+1 {{expected a power of two, got 3}}
-  %s = tile.shift %x[%i, %i] by 3 : !tile.view<?x?xf32, strides = [?, 1]>
+  %s = tile.misalignment %x[%i, %i] mod 3 : !tile.view<?x?xf32, strides = [?, 1]>
   return
 }
 
 // -----
 
 func.func @check_outside(%c: i1, %v: i64) {
-  // expected-error @+1 {{expected to stand inside a tile.kernel}}
+  // expected-error @+1 {{expected a tile.kernel around the operation}}
   tile.check %c, %v else <kind = "index", message = "no", sizes = []>
   return
 }
 
 // -----
 
-// expected-error @+1 {{expected sizes that are powers of two of at most 8 dimensions for a tile with a layout}}
+// expected-error @+1 {{expected at most 8 dimensions whose sizes are powers of two for a tile with a layout}}
 func.func private @large(tensor<4294967296xf32, #tile.layout<"register[d0:1] -> d0:2">>)
 
 // -----
 
-// expected-error @+1 {{expected sizes that are powers of two of at most 8 dimensions for a tile with a layout}}
+// expected-error @+1 {{expected at most 8 dimensions whose sizes are powers of two for a tile with a layout}}
 func.func private @unknown(tensor<?xf32, #tile.layout<"register[d0:1] -> d0:2">>)
 
 // -----
 
 func.func @slice(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{expected a part of 2 dimensions, got 2 and 1 numbers of where it begins}}
+  // expected-error @+1 {{expected a slice of rank 2, got rank 2 and 1 offsets}}
   %0 = tile.slice %x at [0] : tensor<4x8xf32> -> tensor<4x4xf32>
   return
 }
@@ -570,7 +570,7 @@ func.func @slice(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @slice(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{expected a part of size 4 that begins at a multiple of it and ends by 8, got one at 2}}
+  // expected-error @+1 {{expected a slice of size 4 at a multiple of it, within 8, got offset 2}}
   %0 = tile.slice %x at [0, 2] : tensor<4x8xf32> -> tensor<4x4xf32>
   return
 }
@@ -578,7 +578,7 @@ func.func @slice(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @slice(%x: tensor<4x8xf32>) {
-  // expected-error @+1 {{expected a part of elements 'f32', got 'f16'}}
+  // expected-error @+1 {{expected a slice of element type 'f32', got 'f16'}}
   %0 = tile.slice %x at [0, 4] : tensor<4x8xf32> -> tensor<4x4xf16>
   return
 }
@@ -588,7 +588,7 @@ func.func @slice(%x: tensor<4x8xf32>) {
 #whole = #tile.layout<"register[d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[d0:32] -> d0:128">
 #other = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[0] -> d0:64">
 func.func @slice(%x: tensor<128xf32, #whole>) {
-  // expected-error @+1 {{expected a part that threads hold of the whole}}
+  // expected-error @+1 {{expected a slice whose elements the same threads hold in the input}}
   %0 = tile.slice %x at [64] : tensor<128xf32, #whole> -> tensor<64xf32, #other>
   return
 }
@@ -597,7 +597,7 @@ func.func @slice(%x: tensor<128xf32, #whole>) {
 
 #whole = #tile.layout<"register[d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] warp[d0:32] -> d0:128">
 func.func @slice(%x: tensor<128xf32, #whole>) {
-  // expected-error @+1 {{expected layouts of both tiles or of none}}
+  // expected-error @+1 {{expected layouts on both tiles or on none}}
   %0 = tile.slice %x at [64] : tensor<128xf32, #whole> -> tensor<64xf32>
   return
 }

@@ -22,7 +22,7 @@ func.func @no_layout(%x: tensor<64xf32>) {
 // -----
 
 #pair = #tile.layout<"register[d0:1] -> d0:2">
-// expected-error @+1 {{expected a layout that holds each element of the tile, got #tile.layout<"register[d0:1] -> d0:2">}}
+// expected-error @+1 {{expected a layout that covers every element of the tile, got #tile.layout<"register[d0:1] -> d0:2">}}
 func.func @too_small(%x: tensor<64xf32, #pair>) {
   return
 }
@@ -39,21 +39,21 @@ func.func @no_text(%x: tensor<64xf32, #pair>) {
 
 // CHECK-LABEL: tile.kernel @copies
 // CHECK: %[[B:.*]] = tile.alloc : <2, tensor<64xf32, #{{.*}}>>
-// CHECK: tile.copy %x[%{{.*}}] dims [0] bounded into %[[B]][%{{.*}}] via #{{.*}} : <?xf32, strides = [1]>, <2, tensor<64xf32, #{{.*}}>>
-// CHECK: tile.commit
-// CHECK: tile.wait 0
+// CHECK: tile.cp_async %x[%{{.*}}] dims [0] bounded into %[[B]][%{{.*}}] via #{{.*}} : <?xf32, strides = [1]>, <2, tensor<64xf32, #{{.*}}>>
+// CHECK: tile.cp_async_commit
+// CHECK: tile.cp_async_wait 0
 // CHECK: tile.barrier
-// CHECK: tile.read %[[B]][%{{.*}}] : <2, tensor<64xf32, #{{.*}}>> -> tensor<64xf32, #{{.*}}>
+// CHECK: tile.shared_load %[[B]][%{{.*}}] : <2, tensor<64xf32, #{{.*}}>> -> tensor<64xf32, #{{.*}}>
 #pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 #row = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 tile.kernel @copies(%x: !tile.view<?xf32, strides = [1]>) grid 1 {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : <2, tensor<64xf32, #row>>
-  tile.copy %x[%c0] dims [0] bounded into %b[%c0] via #pair : !tile.view<?xf32, strides = [1]>, <2, tensor<64xf32, #row>>
-  tile.commit
-  tile.wait 0
+  tile.cp_async %x[%c0] dims [0] bounded into %b[%c0] via #pair : !tile.view<?xf32, strides = [1]>, <2, tensor<64xf32, #row>>
+  tile.cp_async_commit
+  tile.cp_async_wait 0
   tile.barrier
-  %t = tile.read %b[%c0] : <2, tensor<64xf32, #row>> -> tensor<64xf32, #pair>
+  %t = tile.shared_load %b[%c0] : <2, tensor<64xf32, #row>> -> tensor<64xf32, #pair>
   tile.return
 }
 
@@ -69,8 +69,8 @@ tile.kernel @no_offsets() grid 1 {
 // -----
 
 tile.kernel @negative() grid 1 {
-  // expected-error @+1 {{expected a number of groups of at least 0, got -1}}
-  tile.wait -1
+  // expected-error @+1 {{expected at least 0 pending groups, got -1}}
+  tile.cp_async_wait -1
   tile.return
 }
 
@@ -78,9 +78,9 @@ tile.kernel @negative() grid 1 {
 
 // CHECK-LABEL: tile.kernel @exchange
 // CHECK: %[[B:.*]] = tile.alloc offset 128 : <1, tensor<64xf32, #{{.*}}>>
-// CHECK: tile.write %{{.*}}, %[[B]][%{{.*}}] : tensor<64xf32, #{{.*}}>, <1, tensor<64xf32, #{{.*}}>>
+// CHECK: tile.shared_store %{{.*}}, %[[B]][%{{.*}}] : tensor<64xf32, #{{.*}}>, <1, tensor<64xf32, #{{.*}}>>
 // CHECK: tile.barrier warp
-// CHECK: tile.read %[[B]][%{{.*}}] : <1, tensor<64xf32, #{{.*}}>> -> tensor<64xf32, #{{.*}}>
+// CHECK: tile.shared_load %[[B]][%{{.*}}] : <1, tensor<64xf32, #{{.*}}>> -> tensor<64xf32, #{{.*}}>
 // CHECK: tile.barrier{{$}}
 #pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 #apart = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:64">
@@ -89,23 +89,23 @@ tile.kernel @exchange() grid 1 {
   %c0 = arith.constant 0 : index
   %x = tile.constant 1.0 : f32 : tensor<64xf32, #pair>
   %b = tile.alloc offset 128 : <1, tensor<64xf32, #row>>
-  tile.write %x, %b[%c0] : tensor<64xf32, #pair>, <1, tensor<64xf32, #row>>
+  tile.shared_store %x, %b[%c0] : tensor<64xf32, #pair>, <1, tensor<64xf32, #row>>
   tile.barrier warp
-  %y = tile.read %b[%c0] : <1, tensor<64xf32, #row>> -> tensor<64xf32, #apart>
+  %y = tile.shared_load %b[%c0] : <1, tensor<64xf32, #row>> -> tensor<64xf32, #apart>
   tile.barrier
   tile.return
 }
 
 // -----
 
-// Four warps along a row of 512: each has a part of the sum.
+// Four warps along a row of 512: each has a partial sum.
 // CHECK-DAG: #[[PARTS:.*]] = #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4">
-// CHECK: tile.partial sum %{{.*}} dims [0] : tensor<512xf32, #{{.*}}> -> tensor<4xf32, #[[PARTS]]>
+// CHECK: tile.warp_reduce sum %{{.*}} dims [0] : tensor<512xf32, #{{.*}}> -> tensor<4xf32, #[[PARTS]]>
 // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 0 exclusive : tensor<512xf32, #{{.*}}>, tensor<f32>
 #row = #tile.layout<"register[d0:1, d0:2] lane[d0:4, d0:8, d0:16, d0:32, d0:64] warp[d0:128, d0:256] -> d0:512">
 #parts = #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4">
 func.func @partial(%x: tensor<512xf32, #row>, %c: tensor<f32>) -> tensor<4xf32, #parts> {
-  %0 = tile.partial sum %x dims [0] : tensor<512xf32, #row> -> tensor<4xf32, #parts>
+  %0 = tile.warp_reduce sum %x dims [0] : tensor<512xf32, #row> -> tensor<4xf32, #parts>
   %1, %2 = tile.scan sum %x from %c dim 0 exclusive : tensor<512xf32, #row>, tensor<f32>
   return %0 : tensor<4xf32, #parts>
 }
@@ -114,17 +114,17 @@ func.func @partial(%x: tensor<512xf32, #row>, %c: tensor<f32>) -> tensor<4xf32, 
 
 #row = #tile.layout<"register[d0:1, d0:2] lane[d0:4, d0:8, d0:16, d0:32, d0:64] warp[d0:128, d0:256] -> d0:512">
 #two = #tile.layout<"warp[d0:1, 0] -> d0:2">
-func.func @other_parts(%x: tensor<512xf32, #row>) {
+func.func @other_layout(%x: tensor<512xf32, #row>) {
   // expected-error @+1 {{expected a result of type 'tensor<4xf32, #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4">>', got}}
-  %0 = tile.partial sum %x dims [0] : tensor<512xf32, #row> -> tensor<2xf32, #two>
+  %0 = tile.warp_reduce sum %x dims [0] : tensor<512xf32, #row> -> tensor<2xf32, #two>
   return
 }
 
 // -----
 
-func.func @no_place(%x: tensor<512xf32>) {
+func.func @no_layout_of_tile(%x: tensor<512xf32>) {
   // expected-error @+1 {{expected a tile with a layout, got 'tensor<512xf32>'}}
-  %0 = tile.partial sum %x dims [0] : tensor<512xf32> -> tensor<4xf32>
+  %0 = tile.warp_reduce sum %x dims [0] : tensor<512xf32> -> tensor<4xf32>
   return
 }
 
@@ -140,11 +140,11 @@ func.func @exclusive(%x: tensor<512xf32>, %c: tensor<f32>) {
 
 #pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 #row = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32">
-tile.kernel @small_slot(%c: index) grid 1 {
+tile.kernel @small_stage(%c: index) grid 1 {
   %x = tile.constant 1.0 : f32 : tensor<64xf32, #pair>
   %b = tile.alloc : <1, tensor<32xf32, #row>>
   // expected-error @+1 {{expected a tile of shape 32, got 64}}
-  tile.write %x, %b[%c] : tensor<64xf32, #pair>, <1, tensor<32xf32, #row>>
+  tile.shared_store %x, %b[%c] : tensor<64xf32, #pair>, <1, tensor<32xf32, #row>>
   tile.return
 }
 
@@ -152,7 +152,7 @@ tile.kernel @small_slot(%c: index) grid 1 {
 
 #row = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:32">
 tile.kernel @unaligned() grid 1 {
-  // expected-error @+1 {{expected an offset that 16 divides, got 8}}
+  // expected-error @+1 {{expected an offset that is a multiple of 16, got 8}}
   %b = tile.alloc offset 8 : <1, tensor<32xf32, #row>>
   tile.return
 }
@@ -163,7 +163,7 @@ tile.kernel @unaligned() grid 1 {
 #left = #tile.layout<"offset[d1:1, d1:2, d0:1] -> d0:2 d1:4">
 #right = #tile.layout<"offset[d1:1, d0:1, d0:2] -> d0:4 d1:2">
 #sums = #tile.layout<"lane[d0:1, d1:1, 0, 0, 0] -> d0:2 d1:2">
-tile.kernel @product(%c: index) grid 1 {
+tile.kernel @mma_shared(%c: index) grid 1 {
   %zero = tile.constant 0.0 : f64 : tensor<2x2xf64, #sums>
   %a = tile.alloc : <1, tensor<2x4xf64, #left>>
   %b = tile.alloc : <1, tensor<4x2xf64, #right>>
@@ -176,10 +176,10 @@ tile.kernel @product(%c: index) grid 1 {
 
 #columns = #tile.layout<"offset[d0:1, d1:1] -> d0:2 d1:2">
 #sums = #tile.layout<"lane[d0:1, d1:1, 0, 0, 0] -> d0:2 d1:2">
-tile.kernel @product(%c: index) grid 1 {
+tile.kernel @mma_shared(%c: index) grid 1 {
   %zero = tile.constant 0.0 : f64 : tensor<2x2xf64, #sums>
   %a = tile.alloc : <1, tensor<2x2xf64, #columns>>
-  // expected-error @+1 {{expected matrices that lie row by row}}
+  // expected-error @+1 {{expected row-major matrices}}
   %0 = tile.mma_shared %a[%c], %a[%c], %zero : <1, tensor<2x2xf64, #columns>>, <1, tensor<2x2xf64, #columns>>, tensor<2x2xf64, #sums>
   tile.return
 }

@@ -2,7 +2,7 @@
 // RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
 // RUN: %tessera_opt %s -mlir-print-op-generic | %tessera_opt | FileCheck %s
 
-// Kernels keep the names of their arguments, and loads are called after their views.
+// Kernels keep the names of their arguments, and loads are named after their views.
 // CHECK-LABEL: tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
 tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
   // CHECK: %pid0 = tile.program_id 0
@@ -88,8 +88,8 @@ tile.kernel @scale(%x: !tile.view<?x?xf32, strides = [1, ?]>, %y: !tile.view<?x?
   tile.return
 }
 
-// CHECK: tile.kernel @hinted() grid 2 hints {ahead = 2, bulk = 1, cluster = 2, group = 8, persistent = 132, residents = 1, warps = 8} {
-tile.kernel @hinted() grid 2 hints {warps = 8, residents = 1, cluster = 2, group = 8, persistent = 132, ahead = 2, bulk = 1} {
+// CHECK: tile.kernel @hinted() grid 2 hints {cluster_size = 2, min_ctas_per_sm = 1, num_stages = 3, num_warps = 8, persistent_ctas = 132, raster_group = 8, use_tma = 1} {
+tile.kernel @hinted() grid 2 hints {cluster_size = 2, min_ctas_per_sm = 1, num_stages = 3, num_warps = 8, persistent_ctas = 132, raster_group = 8, use_tma = 1} {
   tile.return
 }
 
@@ -107,7 +107,7 @@ func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor
   return %0 : !gir.tensor<D, S, f32>
 }
 
-// A launch may have nothing but its grid.
+// A launch with a grid only.
 // CHECK-LABEL: func.func @bare(
 func.func @bare() {
   // CHECK: tile.launch @hinted grid ["1", "2"]() views [] sizes []{{$}}
@@ -115,8 +115,8 @@ func.func @bare() {
   return
 }
 
-// CHECK-LABEL: tile.kernel @places(
-tile.kernel @places(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
+// CHECK-LABEL: tile.kernel @gather(
+tile.kernel @gather(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: index) grid 1 {
   %0 = tile.splat %i : index -> tensor<4x8xi64>
   // CHECK: %x_tile = tile.gather %x[%c] at(%{{.*}}) dims [-1, 0] pad 0.000000e+00 : f32 : <?x?xf32, strides = [1, ?]>, tensor<4x8xi64> -> tensor<4x8xf32>
   %1 = tile.gather %x[%c] at (%0) dims [-1, 0] pad 0.0 : f32

@@ -1,24 +1,30 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops=slots=3 | FileCheck %s
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-pipeline-loops="slots=3 most=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops=stages=3 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops="stages=3 most=1024" | FileCheck %s --check-prefix=SMALL
 
 // Two steps are copied before the loop; each step waits for its copies and begins those of the step after the next, into
-// the slot that was read before. A slot is a swizzle in which 16 bytes stay together.
+// the stage that was read before. A stage is a swizzle in which 16 bytes stay together.
 // CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, {{.*}}d0:2+d1:8{{.*}} -> d0:64 d1:32">
 // CHECK-LABEL: tile.kernel @product
 // CHECK: %[[BA:.*]] = tile.alloc : <3, tensor<64x32xbf16, #[[A]]>>
 // CHECK: %[[BB:.*]] = tile.alloc : <3, tensor<32x64xbf16, #{{.*}}>>
-// CHECK-COUNT-2: tile.commit
+// CHECK-COUNT-2: tile.cp_async_commit
 // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args({{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}) ->
-// CHECK-NEXT: tile.wait 1
+// CHECK-NEXT: tile.cp_async_wait 1
 // CHECK: scf.if
-// CHECK: tile.copy %x{{.*}} into %[[BA]][%[[FREE]]]
-// CHECK: tile.copy %w{{.*}} into %[[BB]][%[[FREE]]]
-// CHECK: tile.commit
-// CHECK: %[[X:.*]] = tile.read %[[BA]][%[[SLOT]]]
-// CHECK-NEXT: %[[W:.*]] = tile.read %[[BB]][%[[SLOT]]]
+// CHECK: tile.cp_async %x{{.*}} into %[[BA]][%[[FREE]]]
+// CHECK: tile.cp_async %w{{.*}} into %[[BB]][%[[FREE]]]
+// CHECK: tile.cp_async_commit
+// CHECK: %[[X:.*]] = tile.shared_load %[[BA]][%[[SLOT]]]
+// CHECK-NEXT: %[[W:.*]] = tile.shared_load %[[BB]][%[[SLOT]]]
 // CHECK-NEXT: tile.mma %[[X]], %[[W]]
-// CHECK: tile.wait 0
-// SMALL-NOT: tile.copy
+// CHECK: tile.cp_async_wait 0
+// SMALL-LABEL: tile.kernel @product
+// SMALL-NOT: tile.cp_async
+// SMALL: tile.load %x
+// SMALL-NEXT: tile.load %w
+// SMALL-NOT: tile.cp_async
+// SMALL: tile.mma
+// SMALL-NOT: tile.cp_async
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x64xbf16, strides = [64, 1]>
 !c = !tile.view<64x64xf32, strides = [64, 1]>

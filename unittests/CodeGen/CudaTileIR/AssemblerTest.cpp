@@ -1,6 +1,6 @@
 //===- AssemblerTest.cpp - Finding and running tileiras -------------------===//
 //
-// A shell script stands for the assembler, so that this needs none.
+// A shell script replaces the assembler, so that the test does not need it.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
@@ -19,7 +19,7 @@ protected:
     for (const char *name : {"TESSERA_TILEIRAS", "CUDA_HOME"})
       if (const char *value = std::getenv(name))
         saved.emplace_back(name, value);
-    // A program is asked for its release once: each test has one of its own.
+    // The version of a program is queried once: each test has its own program.
     folder = fs::path(testing::TempDir()) /
              ("tileiras-" + std::to_string(::getpid()) +
               testing::UnitTest::GetInstance()->current_test_info()->name());
@@ -33,7 +33,7 @@ protected:
     fs::remove_all(folder);
   }
 
-  /// A program that answers `--version` with a release and otherwise does what `script` says.
+  /// A program that answers `--version` with a release and otherwise runs `script`.
   void install(const std::string &release, const std::string &script) {
     fs::path path = folder / "tileiras";
     std::ofstream(path) << "#!/bin/sh\nif [ \"$1\" = --version ]; then\n"

@@ -6,14 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Builder.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
+#include "tessera/Target/Chips.h"
 #include <gtest/gtest.h>
 #include <limits>
 
 using namespace tessera::cudatile;
 using Values = Builder::Values;
-
-static constexpr const char *kArchitectures[] = {"sm_80",  "sm_86",  "sm_89", "sm_90",
-                                                 "sm_100", "sm_103", "sm_120"};
 
 /// y = x + y over run-time sizes, in blocks of 1024.
 static Module vectorAdd(Version version) {
@@ -33,7 +31,7 @@ static Module vectorAdd(Version version) {
   return b.take();
 }
 
-/// C = A * B with f32 sums, static sizes.
+/// C = A * B with f32 accumulators and static sizes.
 static Module gemm(Version version) {
   constexpr int64_t M = 1024, N = 1024, K = 512, TM = 64, TN = 64, TK = 32;
   Builder b(version);
@@ -139,7 +137,7 @@ static Module misc(Version version) {
   return b.take();
 }
 
-/// Products of small types, and types that the assembler must know.
+/// MMA of 8-bit types, and types that the assembler must know.
 static Module products(Version version) {
   constexpr int64_t N = 64;
   Builder b(version);
@@ -188,17 +186,20 @@ TEST_P(CudaTileBuilder, Assembles) {
   std::string error;
   auto tileiras = findTileiras(error);
   if (!tileiras)
-    GTEST_SKIP() << "unsupported: " << error;
+    GTEST_SKIP() << "unsupported: tileiras is not installed: " << error;
   for (uint8_t minor = 1; minor <= tileiras->newestFormat.minor; ++minor) {
     auto bytes = writeModule(GetParam().second({13, minor}), error);
-    // Every architecture in the default format, one in the others; two generations will do for
-    // the larger kernels.
-    for (std::string_view architecture : kArchitectures) {
+    // Every architecture in the default format, one in the others; two generations for the larger
+    // kernels.
+    for (const tessera::Chip &chip : tessera::chips()) {
+      if (!chip.features.has(tessera::GpuFeature::TileIR))
+        continue;
+      std::string architecture = chip.name();
       bool isSmall = GetParam().second == vectorAdd || GetParam().second == gemm;
       bool isCommon = architecture == "sm_90" || (minor == Version().minor && isSmall);
       if (!isCommon && !(minor == Version().minor && architecture == "sm_120"))
         continue;
-      auto cubin = assemble(*tileiras, *bytes, {.architecture = std::string(architecture)}, error);
+      auto cubin = assemble(*tileiras, *bytes, {.architecture = architecture}, error);
       ASSERT_TRUE(cubin) << "13." << int(minor) << ": " << error
                          << printModule(GetParam().second({13, minor}));
       EXPECT_GT(cubin->bytes.size(), 1000u);

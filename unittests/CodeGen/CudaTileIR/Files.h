@@ -17,7 +17,7 @@ struct InputFile {
   std::vector<uint8_t> bytes;
 };
 
-/// What NVIDIA's frontend wrote from the kernels of Inputs/generate.py.
+/// Files that NVIDIA's frontend wrote from the kernels of Inputs/generate.py.
 inline std::vector<InputFile> inputFiles() {
   std::vector<InputFile> files;
   for (const auto &entry : std::filesystem::directory_iterator(TESSERA_CUDATILE_INPUTS)) {

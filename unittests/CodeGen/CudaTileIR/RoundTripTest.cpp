@@ -29,13 +29,13 @@ TEST(CudaTileRoundTrip, OlderFilesBecomeNewerOnes) {
       module.version.minor = minor;
       auto bytes = writeModule(module, error);
       if (!bytes) {
-        // The one operation that gained a result.
+        // The only operation that has more results in a later format.
         EXPECT_EQ(error, "expected 1 results of 'print_tko' in format 13.2, got 0") << file.name;
         break;
       }
       auto again = readModule(*bytes, error);
       ASSERT_TRUE(again) << file.name << " as 13." << int(minor) << ": " << error;
-      // The text differs in the version alone.
+      // The text differs only in the version.
       std::string after = printModule(*again);
       EXPECT_EQ(after.substr(after.find('{')), before.substr(before.find('{'))) << file.name;
     }
@@ -69,7 +69,7 @@ static std::string errorOf(std::vector<uint8_t> bytes) {
 TEST(CudaTileMalformed, SaysWhatIsWrong) {
   std::vector<uint8_t> good = inputFiles().front().bytes;
   EXPECT_EQ(errorOf({}), "offset 0: unexpected end");
-  EXPECT_NE(errorOf({'E', 'L', 'F'}).find("this is no CUDA Tile IR bytecode"), std::string::npos);
+  EXPECT_NE(errorOf({'E', 'L', 'F'}).find("expected CUDA Tile IR bytecode"), std::string::npos);
   std::vector<uint8_t> bytes = good;
   bytes[9] = 9;
   EXPECT_NE(errorOf(bytes).find("expected format 13.1 to 13.4, got 13.9"), std::string::npos);
@@ -91,7 +91,7 @@ TEST(CudaTileMalformed, EveryPrefixIsRefused) {
       ASSERT_NE(errorOf({file.bytes.begin(), file.bytes.begin() + size}), "") << file.name;
 }
 
-/// What can be read can be printed, verified and written, whatever it is.
+/// Every module that can be read can be printed, verified and written.
 static void readAndUse(const std::vector<uint8_t> &bytes) {
   std::string error;
   auto module = readModule(bytes, error);

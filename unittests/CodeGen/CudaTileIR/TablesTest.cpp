@@ -36,7 +36,7 @@ TEST(CudaTileTables, FlagsCountUp) {
   EXPECT_EQ(load.operands[load.operand("mask")].flagBit, 2);
   EXPECT_EQ(load.operands[load.operand("token")].flagBit, 4);
   EXPECT_TRUE(load.hasFlags({13, 1}));
-  // The only flag of a loop came later, and so did its flags.
+  // A loop's only flag came in a later format, and with it the flags field.
   EXPECT_FALSE(opSpec(Opcode::For).hasFlags({13, 1}));
   EXPECT_TRUE(opSpec(Opcode::For).hasFlags({13, 2}));
   EXPECT_FALSE(opSpec(Opcode::AndI).hasFlags({13, 4}));
@@ -82,7 +82,7 @@ TEST(CudaTileFloats, EveryPatternComesBack) {
 }
 
 TEST(CudaTileFloats, RoundsAsTheMachineDoes) {
-  // The machine's own rounding to f32, against the general code on a type of the same exponent.
+  // The host's own rounding to f32, against the general code on a type of the same exponent.
   uint64_t state = 1;
   for (int i = 0; i < 100000; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;

@@ -41,7 +41,7 @@ TEST_F(JitLinkTest, TakesTheNamedLibraryAlone) {
 TEST_F(JitLinkTest, Assembles) {
   std::optional<JitLink> jitLink = findJitLink({.chip = "sm_90a"}, error);
   if (!jitLink)
-    GTEST_SKIP() << error;
+    GTEST_SKIP() << "unsupported: nvJitLink is not installed: " << error;
   std::optional<AssembledPtx> made = assemble(*jitLink, kKernel, "sm_90a", {}, error);
   ASSERT_TRUE(made) << error;
   EXPECT_EQ(std::string(made->cubin.begin() + 1, made->cubin.begin() + 4), "ELF");

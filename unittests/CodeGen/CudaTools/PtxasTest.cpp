@@ -1,6 +1,6 @@
 //===- PtxasTest.cpp - Finding and running ptxas --------------------------===//
 //
-// A shell script stands for the assembler, so that this needs none.
+// A shell script replaces the assembler, so that the test does not need it.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTools/Ptxas.h"
@@ -32,7 +32,7 @@ protected:
     fs::remove_all(folder);
   }
 
-  /// A program that answers `--version` with a release and otherwise does what `script` says.
+  /// A program that answers `--version` with a release and otherwise runs `script`.
   fs::path install(const std::string &release, const std::string &script = "exit 0",
                    const std::string &under = "bin") {
     fs::path path = folder / under / "ptxas";
@@ -55,8 +55,9 @@ protected:
 TEST_F(PtxasTest, SaysHowToGetIt) {
   name("/nowhere/ptxas");
   EXPECT_FALSE(findPtxas({.chip = "sm_80"}, error));
-  EXPECT_EQ(error, "TESSERA_PTXAS: '/nowhere/ptxas' is not NVIDIA's assembler; install it with `pip "
-                   "install nvidia-cuda-nvcc` or with CUDA; TESSERA_PTXAS can name the program");
+  EXPECT_EQ(error,
+            "TESSERA_PTXAS: '/nowhere/ptxas' is not NVIDIA's assembler; install it with `pip "
+            "install nvidia-cuda-nvcc` or with CUDA; TESSERA_PTXAS can name the program");
 }
 
 TEST_F(PtxasTest, CanBeForbidden) {
@@ -83,8 +84,8 @@ TEST_F(PtxasTest, KnowsWhatReleasesHave) {
 TEST_F(PtxasTest, TakesTheFirstThatServes) {
   ::unsetenv("TESSERA_PTXAS");
   install("13.1.1", "exit 0", "later/bin");
-  fs::path wheel = install("12.7.86", "exit 0",
-                           "environment/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin");
+  fs::path wheel =
+      install("12.7.86", "exit 0", "environment/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin");
   ::setenv("VIRTUAL_ENV", (folder / "environment").c_str(), 1);
   ::setenv("PATH", (folder / "later/bin").c_str(), 1);
   // The tree's own .venv, which comes first, has later and earlier ones.

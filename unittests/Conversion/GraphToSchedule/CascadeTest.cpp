@@ -1,9 +1,9 @@
-//===- CascadeTest.cpp - Streams compute what cascades of reductions say --===//
+//===- CascadeTest.cpp - Streams against cascades of reductions -----------===//
 //
 // Executes plans of streaming fusion on numbers: cascades of reductions are planned, run block by
-// block with random cuts and random merge trees, and compared with plain evaluation level by level.
-// Known programs must be accepted in one pass, impossible ones must not, and of random cascades
-// none may be wrong.
+// block with random block boundaries and random merge trees, and compared with plain evaluation
+// level by level. Known programs must be accepted in one pass, impossible ones must be rejected,
+// and no random cascade may give a wrong result.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelPlan.h"
@@ -104,7 +104,7 @@ public:
     return eval(e, 0);
   }
 
-  /// Runs the plan with random cuts; partial states are merged in a random tree.
+  /// Runs the plan with random block boundaries; partial states are merged in a random tree.
   double streamed(const KernelPlan &plan, std::mt19937 &random) {
     for (const StreamState &state : plan.states)
       visitExprs({state.isGauge ? state.exponent : state.value},
@@ -211,7 +211,7 @@ private:
   std::vector<double> states;
 };
 
-/// Plans the cascade that ends in `output`; nothing if a part of it has to be stored.
+/// Plans the cascade that ends in `output`; nothing if a part of it must be stored.
 std::optional<KernelPlan> planOf(Cascade &cascade, Expr output) {
   KernelPlan plan;
   KernelOutput out;

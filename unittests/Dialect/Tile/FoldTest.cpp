@@ -1,7 +1,7 @@
 //===- FoldTest.cpp - Folding and expansion agree -------------------------===//
 //
 // Signed zeros, integer expansions, and the folders against the evaluator: an expanded function of
-// a constant folds to the very bits that evaluating it gives.
+// a constant folds to the same bits as its evaluation.
 //
 //===----------------------------------------------------------------------===//
 #include "TileEvaluator.h"

@@ -1,5 +1,5 @@
-//===- PlaceBarriersTest.cpp - Each barrier is needed, and they are enough ===//
-#include "tessera/Analysis/SharedMemory.h"
+//===- PlaceBarriersTest.cpp - Barriers are necessary and sufficient ------===//
+#include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-//===- TileEvaluator.cpp - Runs expanded elementwise programs -------------===//
+//===- TileEvaluator.cpp - Evaluates expanded elementwise programs --------===//
 #include "TileEvaluator.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -83,7 +83,7 @@ template <typename T> static T primitive(ScalarOp op, const T *x) {
   case ScalarOp::Fma:
     return std::fma(x[0], x[1], x[2]);
   case ScalarOp::ScaleB:
-    // Exponents outside the promised range are an error, shown as one.
+    // Exponents outside the supported range are an error.
     if (std::fabs(x[1]) > (sizeof(T) == 4 ? 160 : 1100))
       return T(12345);
     return std::isnan(x[1]) ? x[0] + x[1] : std::ldexp(x[0], int(x[1]));
@@ -173,7 +173,7 @@ template <typename From, typename To> static To convert(From x, Type type) {
 template <typename From, typename To> static To reinterpret(From x) {
   To result = 0;
   std::memcpy(&result, &x, std::min(sizeof(From), sizeof(To)));
-  // An f32 pattern is held as a signed integer, like every other one.
+  // An f32 bit pattern is held as a signed integer, like every other one.
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>)
     result = int32_t(result);
   return result;

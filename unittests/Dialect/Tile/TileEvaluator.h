@@ -1,8 +1,8 @@
-//===- TileEvaluator.h - Runs expanded elementwise programs ----*- C++ -*-===//
+//===- TileEvaluator.h - Evaluates expanded elementwise programs -*- C++ -*-===//
 //
-// Builds a function with one `tile.map` on rank-0 tiles, expands it, and evaluates what came out on
-// many numbers at a time with the host's arithmetic. Knows primitive operations only: anything else
-// in the expanded function is an error.
+// Builds a function with one `tile.map` on rank-0 tiles, expands it, and evaluates the result on
+// many numbers at a time with the host's arithmetic. Supports primitive operations only: anything
+// else in the expanded function is an error.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_UNITTESTS_DIALECT_TILE_TILEEVALUATOR_H
@@ -16,7 +16,7 @@
 
 namespace tessera::test {
 
-/// One value for every sample; which array is used follows from the element type.
+/// One value for every sample; the element type selects the array.
 struct Lanes {
   std::vector<float> f32;
   std::vector<double> f64;
@@ -37,7 +37,7 @@ public:
   /// `op` on operands of element type `type`, expanded and simplified.
   ExpandedMap(mlir::MLIRContext &context, ScalarOp op, mlir::Type type, bool fast = false);
 
-  /// The number of operations after the expansion, constants apart.
+  /// The number of operations after the expansion, without constants.
   unsigned numOps();
   Lanes run(llvm::ArrayRef<Lanes> inputs, size_t count);
 

@@ -2,8 +2,8 @@
 //
 // A deterministic fuzzer. Functions of the lit corpus are mutated by words (names, operators,
 // numbers and keywords are swapped, repeated, removed or replaced) and compiled with arguments of
-// random types and sizes. Whatever comes out: no crash, no graph that the verifier rejects, an
-// error or a graph.
+// random types and sizes. The result must be an error or a graph that the verifier accepts, and
+// never a crash.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "tessera/Frontend/Frontend.h"
@@ -32,7 +32,7 @@ struct Program {
   std::vector<ArgSpec> arguments;
 };
 
-/// `x=fp32[2,8]`, `n=3`, `s=0.5`, `on=true`, as the command line has them.
+/// `x=fp32[2,8]`, `n=3`, `s=0.5`, `on=true`, as on the command line.
 ArgSpec parseArgument(const std::string &text) {
   ArgSpec spec;
   size_t equal = text.find('='), open = text.find('[');
@@ -41,9 +41,9 @@ ArgSpec parseArgument(const std::string &text) {
   spec.hasValue = true;
   if (open == std::string::npos) {
     bool isBool = value == "true" || value == "false";
-    spec.kind = isBool                                   ? ArgSpec::Bool
+    spec.kind = isBool                                 ? ArgSpec::Bool
                 : value.find('.') != std::string::npos ? ArgSpec::Float
-                                                         : ArgSpec::Int;
+                                                       : ArgSpec::Int;
     spec.integer = isBool ? value == "true" : std::atoll(value.c_str());
     return spec;
   }
@@ -59,7 +59,7 @@ ArgSpec parseArgument(const std::string &text) {
   return spec;
 }
 
-/// The programs of a file of wrong ones: `#--- NAME[::FUNCTION] ARG=TYPE…`, then the text.
+/// The programs of an error corpus file: `#--- NAME[::FUNCTION] ARG=TYPE…`, then the text.
 void addWrongPrograms(const std::string &text, std::vector<Program> &corpus) {
   std::stringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -144,13 +144,56 @@ public:
     const Program &program = chosen[pick(chosen.size())];
     const std::string &name = program.function;
     std::vector<std::string> words = split(program.text);
-    static const std::string spare[] = {
-        "0",    "1",     "-1",    "2",      "7",      "0.5",   "None", "True", "x",     "y",
-        "n",    "+",     "*",     "//",     "%",      "@",     "**",   "<",    "==",    "dim",
-        "sum",  "shape", "D",     "N",      "softmax", "T",    "mT",   "reshape", "to", "int32",
-        "9223372036854775807", "max", "where", "concat", "for", "if",  "[",    "]",     "...",
-        ":",    ",",     "range", "matmul", "expand", "chunk", "roll", "repeat", "arange", "full"};
-    // Mutations near one function's text are likelier to matter than those in comments.
+    static const std::string spare[] = {"0",
+                                        "1",
+                                        "-1",
+                                        "2",
+                                        "7",
+                                        "0.5",
+                                        "None",
+                                        "True",
+                                        "x",
+                                        "y",
+                                        "n",
+                                        "+",
+                                        "*",
+                                        "//",
+                                        "%",
+                                        "@",
+                                        "**",
+                                        "<",
+                                        "==",
+                                        "dim",
+                                        "sum",
+                                        "shape",
+                                        "D",
+                                        "N",
+                                        "softmax",
+                                        "T",
+                                        "mT",
+                                        "reshape",
+                                        "to",
+                                        "int32",
+                                        "9223372036854775807",
+                                        "max",
+                                        "where",
+                                        "concat",
+                                        "for",
+                                        "if",
+                                        "[",
+                                        "]",
+                                        "...",
+                                        ":",
+                                        ",",
+                                        "range",
+                                        "matmul",
+                                        "expand",
+                                        "chunk",
+                                        "roll",
+                                        "repeat",
+                                        "arange",
+                                        "full"};
+    // Mutations near one function's text are more useful than those in comments.
     size_t begin = 0;
     std::string last = name.substr(name.rfind('.') + 1);
     for (size_t i = 0; i + 2 < words.size(); ++i)
@@ -204,7 +247,7 @@ private:
     }
   }
 
-  std::vector<Program> wrong; // programs that give messages as they are
+  std::vector<Program> wrong; // programs that already give messages
   std::vector<Program> corpus;
   std::mt19937_64 random;
 };
@@ -239,19 +282,19 @@ TEST(SemaFuzz, MutatedProgramsGiveAnErrorOrAGraph) {
     Request request = fuzzer.next();
     Diagnostics diagnostics;
     FrontendInfo info;
-    mlir::OwningOpRef<mlir::ModuleOp> module =
-        compileToGraph(context, request, diagnostics, info);
+    mlir::OwningOpRef<mlir::ModuleOp> module = compileToGraph(context, request, diagnostics, info);
     ASSERT_EQ(bool(module), !diagnostics.hasErrors()) << request.source.text;
     for (const Diagnostic &diagnostic : diagnostics.all())
       checkRanges(diagnostic, diagnostics.sources);
     for (const Diagnostic &diagnostic : diagnostics.all())
       ASSERT_EQ(diagnostic.message.find("internal error"), std::string::npos)
-          << diagnostics.render() << request.function << "\n" << request.source.text;
+          << diagnostics.render() << request.function << "\n"
+          << request.source.text;
     graphs += bool(module);
     if (i % 64 == 0)
       diagnostics.render();
   }
-  // Mutants that still mean something are what this test is about.
+  // The test is about mutants that still compile.
   EXPECT_GT(graphs, size_t(count / 10)) << graphs;
   RecordProperty("graphs", int(graphs));
 }

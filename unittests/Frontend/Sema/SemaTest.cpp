@@ -1,7 +1,7 @@
 //===- SemaTest.cpp - The frontend's interface: requests, resolvers, guards -------------------===//
 //
-// What a program means is tested by test/Frontend; here are the parts that the command line does
-// not reach: answers of a resolver, fixed sizes, unknown sizes, and what is reported of a
+// The semantics of programs are tested by test/Frontend; this file tests the parts that the command
+// line does not reach: answers of a resolver, fixed sizes, unknown sizes, and the report of a
 // compilation.
 //
 //===------------------------------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ ArgSpec tensor(std::string name, DType dtype, std::vector<int64_t> sizes, bool f
   return spec;
 }
 
-/// One compilation and what came of it.
+/// One compilation and its result.
 struct Compilation {
   mlir::MLIRContext context;
   Diagnostics diagnostics;
@@ -40,8 +40,7 @@ struct Compilation {
   std::string graph;
 
   explicit Compilation(const Request &request) {
-    mlir::OwningOpRef<mlir::ModuleOp> module =
-        compileToGraph(context, request, diagnostics, info);
+    mlir::OwningOpRef<mlir::ModuleOp> module = compileToGraph(context, request, diagnostics, info);
     EXPECT_EQ(bool(module), !diagnostics.hasErrors());
     if (module) {
       llvm::raw_string_ostream stream(graph);
@@ -156,7 +155,7 @@ TEST(Sema, ResolverErrors) {
 }
 
 TEST(Sema, ObjectsKeepTheirScope) {
-  // `self` is an object of the first function's scope wherever it goes.
+  // `self` is an object of the first function's scope wherever it is passed.
   MapResolver resolver;
   resolver.value(":self.scale", Constant::ofFloat(0.5));
   Resolution method;
@@ -184,7 +183,8 @@ TEST(Sema, EqualSizesWithoutNamesStayRunTime) {
 }
 
 TEST(Sema, ErrorsInHelpersSurviveRepetition) {
-  // The guard on N makes the function run twice; the helper's error must be seen the second time.
+  // The guard on N makes the interpreter run twice; the helper's error must be reported the second
+  // time.
   MapResolver resolver;
   resolver.text(":tsr", Resolution::Module, "tessera");
   Resolution helper;
@@ -221,8 +221,8 @@ TEST(Sema, SizesStayRunTime) {
 }
 
 TEST(Sema, FixedAndUnitSizes) {
-  Compilation fixed(request(plain, {tensor("x", DType::FP32, {4, 8}, true),
-                                    tensor("y", DType::FP32, {4, 8})}));
+  Compilation fixed(
+      request(plain, {tensor("x", DType::FP32, {4, 8}, true), tensor("y", DType::FP32, {4, 8})}));
   EXPECT_TRUE(fixed.has("!gir.tensor<4, 8, f32>"));
   EXPECT_EQ(fixed.guards(), "");
   Compilation unit(request(plain, pair(1, 8)));
@@ -239,7 +239,8 @@ TEST(Sema, UnknownSizes) {
   Compilation needed(request("@tsr.function\ndef f(x):\n"
                              "    for i in range(x.shape[0]):\n        pass\n    return x\n",
                              {tensor("x", DType::FP32, {-1})}));
-  EXPECT_EQ(needed.errors(), "the value of 'x.shape[0]' must be known here, and it is not given\n");
+  EXPECT_EQ(needed.errors(), "the value of 'x.shape[0]' must be known here, and it is not given; "
+                             "give dimension 0 of 'x' as a number with --arg\n");
 }
 
 TEST(Sema, Results) {
@@ -262,7 +263,8 @@ TEST(Sema, LocationsAndLayouts) {
   x.unitStrideDim = 1;
   x.contiguous = true;
   Request r = request("@tsr.function\ndef g(x):\n    return x * 2\n\n@tsr.function\ndef f(x):\n"
-                      "    return g(x)\n", {x});
+                      "    return g(x)\n",
+                      {x});
   r.function = "f";
   r.options = {{"matmul", "tf32"}};
   mlir::MLIRContext context;
@@ -290,7 +292,8 @@ TEST(Sema, BadRequests) {
   EXPECT_EQ(Compilation(request("x = '\xff'", {})).errors(),
             "source is not valid UTF-8 (byte 0xff)\nunterminated string\n");
   EXPECT_EQ(Compilation(request(plain, {tensor("x", DType::FP32, {4, 3}),
-                                        tensor("y", DType::FP32, {5, 3})})).errors(),
+                                        tensor("y", DType::FP32, {5, 3})}))
+                .errors(),
             "size 'N' is 5 in dimension 0 of 'y', but 4 in dimension 0 of 'x'\n");
   std::vector<ArgSpec> many(3, tensor("", DType::FP32, {4, 3}));
   EXPECT_EQ(Compilation(request(plain, many)).errors(),
@@ -300,7 +303,8 @@ TEST(Sema, BadRequests) {
 TEST(Sema, SmallProgramsThatWouldRunForEver) {
   auto errors = [](std::string body) {
     return Compilation(request("@tsr.function\ndef f(x):\n" + body + "    return x\n",
-                               {tensor("x", DType::FP32, {4})})).errors();
+                               {tensor("x", DType::FP32, {4})}))
+        .errors();
   };
   EXPECT_EQ(errors("    t = (1,)\n    for i in range(60):\n        t = t + t\n"),
             "the tuple has too many elements\n");

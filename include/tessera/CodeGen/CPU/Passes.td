@@ -7,17 +7,18 @@ include "mlir/Pass/PassBase.td"
 def ConvertTileToCpu : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
   let summary = "tile kernels and their host functions to a tessera_target module for a CPU";
   let description = [{
-    Kernels become `scf` control flow over `llvm` operations on vectors of the machine's width; tiles are evaluated in fused
+    Kernels become `scf` control flow over `llvm` operations on vectors of the target's width; tiles are evaluated in fused
     loop nests or kept in scratch memory, contractions are register-blocked over packed operands. Host functions become
     `tessera_target.program`s. The kernels must hold primitive scalar operations only (`tile-expand-math`).
 
-    `target` is `cpu` for this machine, or a baseline: `x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`.
+    `target` is `cpu` for the host, a baseline (`x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`), or an architecture with
+    features (`x86_64:avx2,fma`).
   }];
-  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the machine that the code is for">];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the CPU that the code is for">];
 }
 
 def PrintCpuCode : Pass<"print-cpu-code", "::mlir::ModuleOp"> {
-  let summary = "prints what LLVM makes of the kernels of a tessera_target module";
+  let summary = "prints the LLVM IR or assembly of the kernels of a tessera_target module";
   let description = [{
     `form` is `llvm` (optimised LLVM IR) or `asm`. The module is not changed.
   }];

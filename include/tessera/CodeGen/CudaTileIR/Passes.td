@@ -5,11 +5,14 @@
 include "mlir/Pass/PassBase.td"
 
 def PrintCudaTile : Pass<"print-cuda-tile", "::mlir::ModuleOp"> {
-  let summary = "prints the tile kernels of a module as CUDA Tile IR";
+  let summary = "print the tile kernels of a module as CUDA Tile IR";
   let description = [{
-    The kernels must hold primitive scalar operations, or those that are made of what CUDA Tile IR has itself
-    (`tile-expand-math=native=exp,exp2,log,log2,sin,cos,tanh,rsqrt,sigmoid,silu,gelu_tanh`). With `assemble` each architecture that is named gets one line that says how
-    large its cubin is; it needs NVIDIA's `tileiras`. The module is not changed.
+    Lowers the kernels and prints the result, for tests of the code generator. The module is not changed. With `assemble`
+    NVIDIA's `tileiras` assembles the bytecode for each architecture, and a line has the size of the cubin.
+
+    Input: Tile IR whose scalar operations are primitive or native to CUDA Tile IR
+    (`tile-expand-math=native=exp,exp2,log,log2,sin,cos,tanh,rsqrt,sigmoid,silu,gelu_tanh`), with tile sizes that are
+    powers of two. Other kernels are an error.
 
     ```mlir
     %d = tile.map add(%t, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
@@ -22,7 +25,7 @@ def PrintCudaTile : Pass<"print-cuda-tile", "::mlir::ModuleOp"> {
   let options = [
     Option<"format", "format", "unsigned", "3", "the minor version of the bytecode, 1 to 4">,
     Option<"bytecode", "bytecode", "std::string", "", "a file to write the bytecode to">,
-    Option<"wide", "wide", "bool", "false", "sizes and coordinates of 64 bits">,
+    Option<"wide", "wide", "bool", "false", "whether sizes and coordinates have 64 bits">,
     ListOption<"assemble", "assemble", "std::string", "architectures to assemble for: sm_80, sm_90, ...">
   ];
 }

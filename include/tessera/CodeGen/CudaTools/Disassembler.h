@@ -1,4 +1,4 @@
-//===- Disassembler.h - Machine instructions of a cubin --------*- C++ -*-===//
+//===- Disassembler.h - SASS of a cubin ------------------------*- C++ -*-===//
 #ifndef TESSERA_CODEGEN_CUDATOOLS_DISASSEMBLER_H
 #define TESSERA_CODEGEN_CUDATOOLS_DISASSEMBLER_H
 
@@ -9,8 +9,8 @@
 
 namespace tessera::cuda {
 
-/// The machine instructions of a cubin as text, by nvdisasm or cuobjdump of any CUDA: as
-/// $TESSERA_NVDISASM names, or found as assemblers are. If there is none, `error` says how to get it.
+/// Disassembles a cubin by nvdisasm or cuobjdump of any CUDA release: $TESSERA_NVDISASM, or the
+/// first one of searchPlaces. If there is none, `error` says how to install one.
 std::optional<std::string> disassemble(std::span<const uint8_t> cubin, std::string &error);
 
 } // namespace tessera::cuda

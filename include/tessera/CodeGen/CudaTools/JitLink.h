@@ -1,7 +1,8 @@
-//===- JitLink.h - From PTX to a cubin within this process -----*- C++ -*-===//
+//===- JitLink.h - PTX to a cubin by nvJitLink -----------------*- C++ -*-===//
 //
-// NVIDIA's library nvJitLink comes with CUDA 12 and later and beside PyTorch. It assembles where there
-// is no ptxas. Its code takes some more registers than that of ptxas, which therefore comes first.
+// NVIDIA's library nvJitLink is part of CUDA from 12 on and is installed with PyTorch. It assembles
+// within this process where there is no ptxas. ptxas is preferred, because its code uses slightly
+// fewer registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATOOLS_JITLINK_H
@@ -11,14 +12,14 @@
 
 namespace tessera::cuda {
 
-/// The library's functions; it stays loaded.
+/// The library, which stays loaded.
 struct JitLink {
   void *library = nullptr;
   Release release;
 };
 
-/// Loads $TESSERA_NVJITLINK alone if it is set (`none`: no library); else one that lies where CUDA or
-/// PyPI's wheels put it, or that the loader finds, if it has the chip.
+/// Loads $TESSERA_NVJITLINK if it is set (`none`: no library); otherwise the first library of CUDA,
+/// of PyPI's wheels or of the loader's path that knows the chip.
 std::optional<JitLink> findJitLink(const PtxasNeeds &needs, std::string &error);
 
 std::optional<AssembledPtx> assemble(const JitLink &jitLink, std::string_view ptx,

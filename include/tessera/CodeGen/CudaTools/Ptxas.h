@@ -1,7 +1,7 @@
-//===- Ptxas.h - From PTX to a cubin ---------------------------*- C++ -*-===//
+//===- Ptxas.h - PTX to a cubin by ptxas -----------------------*- C++ -*-===//
 //
-// NVIDIA's assembler `ptxas` comes with every CUDA and with PyPI's nvidia-cuda-nvcc. It is looked for
-// when it is needed; without it the driver assembles PTX when it is loaded.
+// NVIDIA's assembler `ptxas` is part of CUDA and of PyPI's nvidia-cuda-nvcc. Without it the driver
+// assembles the PTX when a bundle is loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATOOLS_PTXAS_H
@@ -14,7 +14,7 @@
 
 namespace tessera::cuda {
 
-/// What an assembler must know.
+/// What is required of an assembler.
 struct PtxasNeeds {
   std::string chip;           ///< "sm_90a"
   unsigned firstCuda = 1200;  ///< the first release that has it: 12.0
@@ -27,19 +27,19 @@ struct Ptxas {
   Release release;
 };
 
-/// Whether $TESSERA_PTXAS is `none`: PTX is left to the driver.
+/// Whether $TESSERA_PTXAS is `none`: the driver assembles the PTX.
 bool isPtxasForbidden();
 
-/// Looks at $TESSERA_PTXAS alone if it is set; else where searchPlaces says, for the first one that
-/// has the chip. If there is none, `error` says how to get it.
+/// Finds $TESSERA_PTXAS if it is set; otherwise the first one of searchPlaces that knows the chip.
+/// If there is none, `error` says how to install one.
 std::optional<Ptxas> findPtxas(const PtxasNeeds &needs, std::string &error);
 
-/// What the assembler says of a kernel.
+/// The resources of a kernel, as the assembler prints them.
 struct KernelUse {
   std::string name;
   unsigned registers = 0; ///< of a thread
   unsigned stackBytes = 0, spillStoreBytes = 0, spillLoadBytes = 0;
-  unsigned sharedBytes = 0; ///< that the code itself declares
+  unsigned sharedBytes = 0; ///< static shared memory
 };
 
 struct PtxasOptions {
@@ -52,7 +52,7 @@ struct AssembledPtx {
   std::vector<KernelUse> kernels;
 };
 
-/// Assembles PTX for the chip. What the assembler says when it refuses is in `error`.
+/// Assembles PTX for the chip. If that fails, `error` has the messages of the assembler.
 std::optional<AssembledPtx> assemble(const Ptxas &ptxas, std::string_view ptx,
                                      const std::string &chip, const PtxasOptions &options,
                                      std::string &error);

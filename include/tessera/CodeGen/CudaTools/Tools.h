@@ -1,7 +1,7 @@
-//===- Tools.h - Finding and running programs of CUDA ----------*- C++ -*-===//
+//===- Tools.h - Finding and running CUDA tools ----------------*- C++ -*-===//
 //
-// tileiras finds its own ptxas and libnvvm beside it, unless CUDA_HOME or CUDA_PATH point at another
-// CUDA, which may be too old and then fails without saying why: programs are started without them.
+// tileiras uses the ptxas and libnvvm beside it, unless CUDA_HOME or CUDA_PATH name another CUDA.
+// An older CUDA there fails without a message, so tools run without these variables.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATOOLS_TOOLS_H
@@ -14,7 +14,7 @@
 
 namespace tessera::cuda {
 
-/// A folder that is removed with all that is in it; `path` is empty where none could be made.
+/// A temporary folder that is removed in the end; `path` is empty if it could not be created.
 class ScratchFolder {
 public:
   explicit ScratchFolder(const std::string &name);
@@ -27,11 +27,11 @@ public:
 
 std::string readText(const std::filesystem::path &path);
 
-/// Runs a program and returns its exit status: -1 if it did not run, -N if signal N ended it. What
-/// it prints goes to the file `output`.
+/// Runs a program and returns its exit status: -1 if it did not run, -N if signal N ended it. Its
+/// output goes to the file `output`.
 int runTool(const std::vector<std::string> &command, const std::filesystem::path &output);
 
-/// What a program says of itself: "Cuda compilation tools, release 13.4, V13.4.92".
+/// The release that a tool prints: "Cuda compilation tools, release 13.4, V13.4.92".
 struct Release {
   unsigned major = 0, minor = 0;
   std::string text; // "13.4.92"
@@ -40,14 +40,14 @@ struct Release {
   unsigned number() const { return major * 100 + minor; }
 };
 
-/// Asks for it, once per program and process unless the file changes: asking takes as long as our
-/// part of a compilation. Nothing if the program is none of CUDA's.
+/// Runs the program to get its release; nothing if it is no CUDA tool. The result is cached until
+/// the file changes, because this takes as long as Tessera's part of a compilation.
 std::optional<Release> releaseOf(const std::filesystem::path &path);
 
 bool isProgram(const std::filesystem::path &path);
 
-/// Where a program of this name may be: in the .venv of the tree that this library was built in, in
-/// $VIRTUAL_ENV, on $PATH, where CUDA is installed.
+/// The paths where a program of this name may be: the .venv of the tree that this library was built
+/// in, $VIRTUAL_ENV, $PATH, and where CUDA is installed.
 std::vector<std::filesystem::path> searchPlaces(const std::string &name);
 
 } // namespace tessera::cuda

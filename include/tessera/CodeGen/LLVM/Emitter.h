@@ -1,10 +1,10 @@
 //===- Emitter.h - A thin builder of scf and llvm operations ---*- C++ -*-===//
 //
-// Kernels are built from `scf` control flow and `llvm` operations on scalars and one-dimensional
-// vectors. The emitter knows how element types are held (`valueType`) and stored (`storageType`):
-// bool is i1 and one byte, bf16 and floats of 8 bits are carried as their bits, tf32 is an f32,
-// unsigned integers are signless. Index arithmetic folds constants, so that addresses become a run-time part plus a
-// constant.
+// Kernels consist of `scf` control flow and `llvm` operations on scalars and one-dimensional
+// vectors. The emitter maps element types to their type in registers (`valueType`) and in memory
+// (`storageType`): bool is i1 and one byte, bf16 and fp8 are carried as their bits, tf32 is an f32,
+// unsigned integers are signless. Index arithmetic folds constants, so that an address is a
+// run-time part plus a constant.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_LLVM_EMITTER_H
@@ -13,8 +13,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "tessera/Support/CpuDescription.h"
 #include "tessera/Support/ScalarOps.h"
+#include "tessera/Target/CpuDescription.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace tessera::codegen {
@@ -33,7 +33,7 @@ struct Ix {
   bool isConstant() const { return !value; }
 };
 
-/// Which memory an access touches: accesses in different scopes never overlap.
+/// The alias scope of an access: accesses in different scopes never overlap.
 using Scope = mlir::Attribute;
 
 class Emitter {
@@ -52,14 +52,13 @@ public:
   Type storageType(Type element) const;
   static int64_t byteWidth(Type element);
 
-  // Constants; one operation per number, at the head of the kernel.
+  // Constants: one operation per value, in the first block of the kernel.
   Value integer(int64_t value, Type type);
   Value integer(int64_t value) { return integer(value, i64); }
   Value real(double value, Type type);
   Value integerOrReal(int64_t value, Type type);
   Value number(mlir::TypedAttr attribute, Type element, int64_t lanes);
   Value iota(Type element, int64_t lanes);
-  /// Where constants are put: the first block of the kernel.
   void setConstantBlock(mlir::Block *block) { constantBlock = block; }
 
   // Index arithmetic.
@@ -72,15 +71,15 @@ public:
   Value andI(Value a, Value b), orI(Value a, Value b), xorI(Value a, Value b);
   Value select(Value condition, Value a, Value b);
 
-  // Floating point; products and sums may be contracted.
-  /// What optimisations may do with additions and multiplications.
-  mlir::LLVM::FastmathFlags freedom() const;
+  // Floating point.
+  /// Whether multiplications and additions may be contracted to FMA.
+  mlir::LLVM::FastmathFlags fastmathFlags() const;
   Value fadd(Value a, Value b), fsub(Value a, Value b), fmul(Value a, Value b),
       fdiv(Value a, Value b);
   Value fcmp(mlir::LLVM::FCmpPredicate predicate, Value a, Value b);
-  /// a * b + c for floats (one rounding where the machine can) and integers.
+  /// a * b + c for floats (by FMA where the target has it) and integers.
   Value mulAdd(Value a, Value b, Value c);
-  /// The same integer, of which LLVM's passes know nothing.
+  /// The same integer, opaque to LLVM's passes.
   Value opaque(Value integer);
   Value intrinsic(llvm::StringRef name, Type result, ValueRange operands);
   void procedure(llvm::StringRef name, ValueRange operands);
@@ -91,27 +90,27 @@ public:
   /// The first `lanes` lanes are `value`'s, the others `filler`'s.
   Value widen(Value value, Value filler);
   Value concat(Value a, Value b);
-  /// As many vectors of one type as a power of two.
+  /// Concatenates 2^n vectors of one type.
   Value concat(llvm::ArrayRef<Value> vectors);
-  /// So many lanes from `first` on.
+  /// `count` lanes from `first` on.
   Value part(Value vector, int64_t first, int64_t count);
   Value insert(Value vector, Value scalar, int64_t lane);
   Value extract(Value vector, int64_t lane);
-  /// iota + start < limit, lane by lane.
+  /// Lane i is i < count.
   Value laneMask(int64_t lanes, Value count);
 
   // Memory. Types are storage types; alignment is the element's.
   Value address(Value base, Ix bytes);
   Value load(Type type, Value address, Scope scope);
   void store(Value value, Value address, Scope scope);
-  /// A whole vector at a multiple of its bytes, without reading the line that it is written to.
+  /// A non-temporal store of a whole vector at an aligned address.
   void storePastCaches(Value value, Value address, Scope scope);
   Value maskedLoad(Type type, Value address, Value mask, Value passThrough);
-  /// The first `count` lanes, however many there are; the others are the padding's. Where masked accesses are no
-  /// instructions, they are found half by half.
+  /// Loads the first `count` lanes; the others are the padding's. Without masked accesses, the
+  /// count is bisected.
   Value loadLanes(Type type, Value address, Value count, Value padding);
   void storeLanes(Value value, Value address, Value count);
-  /// The elements that lie so many bytes behind an address, lane by lane.
+  /// Gathers and scatters at byte offsets from an address.
   Value maskedGather(Type type, Value address, Value bytes, Value mask, Value passThrough);
   void maskedScatter(Value value, Value address, Value bytes, Value mask);
   void maskedStore(Value value, Value address, Value mask);
@@ -119,22 +118,25 @@ public:
   Scope newScope(llvm::StringRef name);
   void closeScopes();
 
-  // Between the form in registers and the form in memory.
+  // Conversions between the type in registers and the type in memory.
   Value fromStorage(Value stored, Type element);
   Value toStorage(Value value, Type element);
 
-  // Scalar semantics (ScalarLowering.cpp), lane by lane.
+  // Scalar semantics on each lane (ScalarLowering.cpp). Null for an operation that is not
+  // primitive.
   Value scalarOp(ScalarOp op, ValueRange operands, Type element);
-  /// Forms of f32 that keep the digits of 16-bit types (QuickMath.cpp); null: there is none.
+  /// Approximate f32 forms with the precision of 16-bit types (FastMath.cpp); null: there is none.
   Value quickOp(ScalarOp op, Value x);
   Value cast(Value value, Type from, Type to);
-  /// The same for several vectors of f32; they share the look for numbers that need special care.
+  /// Rounds several vectors of f32; they share one test for subnormal values.
   llvm::SmallVector<Value> bf16FromF32(ValueRange values);
   Value bitcast(Value value, Type to);
-  /// The monoid's unit, and the join of all lanes.
+  /// The neutral element of a reduction.
   Value unit(ReduceOp op, Type element, int64_t lanes);
-  /// With `skipNan` a maximum or minimum is one instruction that may lose a nan.
+  /// Combines two operands. With `skipNan` a maximum or minimum is one instruction that may drop a
+  /// nan.
   Value join(ReduceOp op, Value a, Value b, Type element, bool skipNan = false);
+  /// Reduces over the lanes of a vector.
   Value horizontal(ReduceOp op, Value vector, Type element, bool skipNan = false);
 
   // Control flow.
@@ -144,29 +146,34 @@ public:
   void loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Value)> body);
   void branch(Value condition, llvm::function_ref<void()> then,
               llvm::function_ref<void()> otherwise);
-  Value choose(Type type, Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
-  /// `usual`, but where any lane of `isRare` holds what `instead` computes, for all lanes.
-  llvm::SmallVector<Value> unlessAny(Value isRare, ValueRange usual,
-                                     llvm::function_ref<llvm::SmallVector<Value>()> instead);
+  Value choose(Type type, Value condition, llvm::function_ref<Value()> then,
+               llvm::function_ref<Value()> otherwise);
+  /// `usual`; but where any lane of `isRare` is set, `instead` for all lanes, behind a branch.
+  llvm::SmallVector<Value> selectUnlessAny(Value isRare, ValueRange usual,
+                                           llvm::function_ref<llvm::SmallVector<Value>()> instead);
 
 private:
-  bool masksMemory(Type type) const;
-  Value loadPieces(Type type, Value address, Value count, Value padding);
-  void storePieces(Value value, Value address, Value count);
+  bool hasMaskedAccess(Type type) const;
+  Value loadByHalves(Type type, Value address, Value count, Value padding);
+  void storeByHalves(Value value, Value address, Value count);
   Value floatMax(Value a, Value b, bool max);
-  Value bound(Value condition, Value x, Value y);
+  Value clampToBound(Value condition, Value x, Value y);
+  Value arithmeticOp(ScalarOp op, Value x, Value y, Type element);
+  Value unaryOp(ScalarOp op, Value x, Type element);
+  Value comparisonOp(ScalarOp op, Value x, Value y, Type element);
+  Value bitwiseOp(ScalarOp op, Value x, Value y, Type element);
   /// sum + f32(halves), rounded once.
   Value addHalves(Value sum, Value halves);
-  llvm::DenseMap<Value, Value> halvesOf; // registers that were made of halves by such a sum
-  bool isWholeF32(Value value) const;
+  llvm::DenseMap<Value, Value> halvesOf; // the f16 operand of each f32 that was converted so
+  bool isZmmOfF32(Value value) const;
   Value integerDivision(ScalarOp op, Value a, Value b, bool isSigned);
   Value scaleB(Value x, Value exponent);
-  Value quickWhole(ScalarOp op, Value x);
-  /// Rounded to odd: a further rounding to fewer bits gives what one rounding of the f64 would.
-  Value oddF32FromF64(Value value);
+  Value approximateRegister(ScalarOp op, Value x);
+  /// Rounds to odd: a second rounding to fewer bits then equals one rounding of the f64.
+  Value roundToOddF32(Value value);
   Value float8ToF32(Value value, Type from);
   Value float8FromF32(Value value, Type to);
-  Value roundedToBf16(Value value);
+  Value roundToBf16(Value value);
   Value bf16ToF32(Value value);
   Value halfToF32(Value value);
   Value halfFromF32(Value value);

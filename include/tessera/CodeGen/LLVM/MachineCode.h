@@ -1,4 +1,4 @@
-//===- MachineCode.h - LLVM's part of code generation ----------*- C++ -*-===//
+//===- MachineCode.h - Code generation by LLVM ------------------*- C++ -*-===//
 #ifndef TESSERA_CODEGEN_LLVM_MACHINECODE_H
 #define TESSERA_CODEGEN_LLVM_MACHINECODE_H
 
@@ -12,14 +12,14 @@ class TargetMachine;
 
 namespace tessera::codegen {
 
-/// Structured control flow becomes branches.
+/// Lowers structured control flow to branches.
 void flatten(mlir::Region &region);
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// An object file, or assembly text.
-mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly,
-                                    llvm::SmallVectorImpl<char> &out);
+/// Emits an object file, or assembly text.
+mlir::LogicalResult emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                    bool assembly, llvm::SmallVectorImpl<char> &out);
 
 } // namespace tessera::codegen
 

@@ -5,11 +5,14 @@
 include "mlir/Pass/PassBase.td"
 
 def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
-  let summary = "prints the placed tile kernels of a module as PTX";
+  let summary = "print the placed tile kernels of a module as PTX";
   let description = [{
-    The kernels must hold primitive scalar operations (`tile-expand-math=native=exp2,rsqrt`), their tiles must have
-    layouts (`tile-assign-layouts`), and what goes through shared memory must be said (`tile-expand-exchanges`,
-    `tile-allocate-shared`, `tile-place-barriers`). The module is not changed.
+    Compiles the kernels through LLVM and prints the PTX, for tests of the code generator. The module is not changed.
+
+    Input: placed Tile IR. The scalar operations are primitive (`tile-expand-math=native=exp2,rsqrt`), tiles have
+    layouts (`tile-assign-layouts`), and accesses to shared memory are explicit (`tile-lower-layout-conversions`,
+    `tile-allocate-shared`, `tile-place-barriers`). Another operation, or a chip that is not in the table of targets, is
+    an error.
 
     ```mlir
     %d = tile.map add(%t, %t) : (tensor<256xf32, #layout>, tensor<256xf32, #layout>) -> tensor<256xf32, #layout>
@@ -21,9 +24,9 @@ def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"chip", "chip", "std::string", "\"sm_90a\"", "the architecture: sm_80, sm_90a, ...">,
-    Option<"version", "version", "unsigned", "80", "the version of PTX: 80 is 8.0">,
-    Option<"wide", "wide", "bool", "true", "whether tensors may reach over more than 2^31 elements">
+    Option<"version", "version", "unsigned", "0", "the version of PTX: 80 is 8.0; 0: the one of the chip">,
+    Option<"wide", "wide", "bool", "true", "whether indices have 64 bits, for tensors of more than 2^31 elements">,
+    Option<"fuse", "fuse", "bool", "true", "whether a product may go into a sum without being rounded">
   ];
 }
 

@@ -1,48 +1,50 @@
-//===- Passes.td - From Schedule IR to Tile IR --------------*- tablegen -*-===//
+//===- Passes.td - Schedule IR to Tile IR -------------------*- tablegen -*-===//
 #ifndef TESSERA_CONVERSION_SCHEDULETOTILE_PASSES
 #define TESSERA_CONVERSION_SCHEDULETOTILE_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
-  let summary = "write every scheduled kernel as a program on tiles";
+  let summary = "convert scheduled kernels to tile kernels and launches";
   let description = [{
-    Each `sched.kernel` of a function becomes a `tile.kernel` beside it and a `tile.launch` in its
-    place, into fresh tensors made by `tile.empty`. The schedule has made every decision; this pass
-    only writes them down.
+    Each `sched.kernel` of a function becomes a `tile.kernel` after the function and a `tile.launch`
+    in its place. `tile.empty` creates the results. The schedule has made every decision; this pass
+    only emits them.
 
-    *Shapes.* A value over dimensions becomes a tile with one axis per dimension whose tile size is
-    above 1, in the order in which the kernel declares them. Dimensions of tile size 1 are
-    coordinates. A contraction asks for its operands in the order that `tile.mma` wants: loads are
-    then made in that order, other values are transposed.
+    Input: Schedule IR with tile sizes. Output: Tile IR without layouts.
+
+    *Shapes.* A value over dimensions becomes a tile with one axis per dimension of tile size above
+    1, in the order in which the kernel declares them. Dimensions of tile size 1 are coordinates. A
+    contraction requests its operands in the order of `tile.mma`: loads are emitted in that order,
+    other values are transposed.
 
     *Memory.* The address of a load or store, the index expressions times the tensor's strides, must
-    be affine in the dimensions. It becomes a view with one dimension per kernel dimension, so that
-    every slice, transpose and reshape lives in the launch's `#tile.operand` and a kernel's
-    coordinates are plain tile coordinates. `floordiv` and `mod` disappear where `H*floordiv(z, H) +
-    mod(z, H) = z` applies. Rank-0 arguments marked `gir.scalar` are passed by value.
+    be affine in the dimensions. It becomes a view with one dimension per kernel dimension. Slices,
+    transposes and reshapes are then part of the launch's `#tile.operand`, and the kernel uses plain
+    tile coordinates. `floordiv` and `mod` cancel where `H*floordiv(z, H) + mod(z, H) = z` applies.
+    Rank-0 arguments with `gir.scalar` are passed by value.
 
-    *Edges.* Blocks that may reach beyond a size are loaded with zeros there and stored `bounded`.
-    Before such a block is joined into a reduction, values that are not zero there by construction
-    are replaced by the monoid's unit, and exponents of a gauge by -inf. What divides a size
-    (`gir.symbols`) removes all of this.
+    *Edges.* Blocks that may reach past a size are padded with zeros in loads and `bounded` in
+    stores. In a reduction, values that are not zero there by construction are replaced by the
+    neutral element, and exponents of a gauge by -inf. Known divisors of a size (`gir.symbols`) make
+    all of this unnecessary.
 
-    *Loops.* A reduction over an inner dimension that one block does not cover is an `scf.for`
-    carrying the accumulator, whole blocks first, then the ragged one. A `sched.stream` is a loop
-    carrying its gauges and states; its block range falls into a head with masks, a middle without
-    and a tail with masks, of which those that are empty for all sizes are not written. Values that
-    do not depend on a loop are computed before it.
+    *Loops.* A reduction over an inner dimension that one block does not cover is an `scf.for` that
+    carries the accumulator, with its ragged block peeled. A `sched.stream` is a loop that carries
+    its gauges and states. Its blocks form a head with masks, a middle without, and a tail with
+    masks; loops that are empty for all sizes are not emitted. Loop-invariant values are computed
+    before the loop.
 
-    *Gauges.* With g the gauge before a block, m the block's largest exponent u and τ the stream's
-    lag,
+    *Gauges.* Let g be the gauge before a block, m the block's largest exponent u and τ the stream's
+    lag:
     ```
     g' = m - g <= τ ? g : max(g, m)      r = max(g', lowest number)
     weight = 2^((u - r) * s)             state' = state * 2^((g - r) * s) ⊕ contribution
     ```
-    with s the gauge's scale. The choice of r keeps rows without any live element free of nan; it is
-    left out where no exponent can be -inf. Where nothing but weights looks at the gauge, and s < 1, or
-    s < 2 and they are summed alone, they are 2^fma(u, s, -t) and 2^(rs(g) - t) with t = rs(r), the rounded
-    product; far from zero s is a power of two.
+    s is the gauge's scale. The finite r keeps rows without a live element free of nan; it equals g'
+    where no exponent can be -inf. Where only weights use the gauge, and s < 1, or s < 2 and the
+    weights are not operands of an MMA, they are 2^fma(u, s, -t) and 2^(rs(g) - t). There t = rs(r) is
+    the rounded product, and s is replaced by a power of two where r is far from zero.
 
     Before:
     ```mlir
@@ -78,9 +80,9 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
     }
     ```
 
-    It fails, with a message at the operation, on an address that is not affine, and on a state or
-    gauge over an inner dimension whose tile does not cover its size. A kernel's name is made unique
-    in the module.
+    The pass fails on an address that is not affine, and on a state or gauge over an inner dimension
+    whose tile does not cover its size; the diagnostic is at the operation. The names of kernels are
+    made unique in the module.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect"];

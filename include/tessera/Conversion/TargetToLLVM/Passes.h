@@ -1,4 +1,4 @@
-//===- Passes.h - A GPU's per-thread kernels to LLVM -----------*- C++ -*-===//
+//===- Passes.h - Per-thread GPU kernels to LLVM ---------------*- C++ -*-===//
 #ifndef TESSERA_CONVERSION_TARGETTOLLVM_PASSES_H
 #define TESSERA_CONVERSION_TARGETTOLLVM_PASSES_H
 

@@ -1,16 +1,20 @@
-//===- Passes.td - A GPU's per-thread kernels to LLVM -------*- tablegen -*-===//
+//===- Passes.td - Per-thread GPU kernels to LLVM -----------*- tablegen -*-===//
 #ifndef TESSERA_CONVERSION_TARGETTOLLVM_PASSES
 #define TESSERA_CONVERSION_TARGETTOLLVM_PASSES
 
 include "mlir/Pass/PassBase.td"
 
 def ConvertTargetToLLVM : Pass<"convert-target-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "write per-thread kernels as LLVM functions";
+  let summary = "convert per-thread GPU kernels to LLVM functions";
   let description = [{
-    Each `tessera_target.kernel` with a `kernel_config` becomes an `llvm.func` at the end of the module: the words are parameters of 64
-    bits, `scf` becomes branches, `arith` operations of LLVM. What only a GPU has becomes an intrinsic of NVVM where there is one that is
-    convergent, and PTX as inline assembly elsewhere. All shared memory is one external array, in which each `allocate` has its place. The
-    configuration's block, registers and cluster are attributes of the function; the grid is the launch's, and so are the bytes of shared memory.
+    Each `tessera_target.kernel` with a `kernel_config` becomes an `llvm.func` at the end of the module. This lets hand-written kernels of
+    Target IR use the PTX backend of LLVM.
+
+    The words become 64-bit parameters, `scf` becomes branches, `arith` becomes LLVM operations. GPU operations become convergent NVVM
+    intrinsics where they exist, and inline PTX elsewhere. Shared memory is one external array, in which each `allocate` has an offset. The
+    configuration's block, registers and cluster become attributes of the function. The launch sets the grid and the bytes of shared memory.
+
+    Input: kernels of `arith`, `scf`, `llvm` and `tessera_target`; another operation, or a kernel without a `kernel_config`, is an error.
 
     Before:
     ```mlir

@@ -1,4 +1,4 @@
-//===- TargetToLLVM.h - A GPU's per-thread kernels to LLVM -----*- C++ -*-===//
+//===- TargetToLLVM.h - Per-thread GPU kernels to LLVM ---------*- C++ -*-===//
 #ifndef TESSERA_CONVERSION_TARGETTOLLVM_TARGETTOLLVM_H
 #define TESSERA_CONVERSION_TARGETTOLLVM_TARGETTOLLVM_H
 
@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-/// Writes the kernels of `module` that have a `kernel_config` as LLVM functions into `functions`: kernels
-/// of PTX with one parameter of 64 bits for each word. Returns the first version of PTX that has all
-/// their instructions, 84 for 8.4; 0 where any has.
+/// Converts the kernels of `module` with a `kernel_config` to LLVM functions in `functions`: PTX
+/// kernels with a 64-bit parameter per word. Returns the first version of PTX that has all their
+/// instructions, 84 for 8.4; 0 where any version has them.
 mlir::FailureOr<unsigned> convertKernelsToLLVM(target::ModuleOp module, mlir::ModuleOp functions);
 
 } // namespace tessera

@@ -1,14 +1,14 @@
 //===- ArgumentWords.h - The order of a kernel's argument words -*- C++ -*-===//
 //
-// A kernel's argument block is a row of 64-bit words. Their order is stated here once; host
-// programs write them and code generators read them by the same walk:
+// The argument block of a kernel is a sequence of 64-bit words. forEachWord defines their order;
+// host programs and code generators iterate over them by it:
 //
 //   for each kernel argument   a view: its address, its sizes, its strides (in elements)
 //                              an index or scalar: one word (a scalar's bits in the low bytes)
 //   then                       the sizes of the grid
 //
-// Behind the words come tensor maps, 128 bytes each at multiples of 64: what a GPU's tensor copies have to know of the
-// views that a kernel fetches boxes of. A launch makes them of the views' words.
+// Tensor maps follow the words, 128 bytes each, aligned to 64: the descriptors of views that a
+// kernel loads boxes of by TMA. A launch encodes them from the words of the views.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CONVERSION_TILETOTARGET_ARGUMENTWORDS_H
@@ -29,20 +29,21 @@ void forEachWord(tile::KernelOp kernel,
 
 int64_t countWords(tile::KernelOp kernel);
 
-/// A view that boxes are fetched of.
+/// The tensor map of a view: TMA loads boxes of it.
 struct TensorMap {
   unsigned argument; // of the kernel
   tile::Box box;
   static constexpr int64_t kBytes = 128, kAlignment = 64;
   bool operator==(const TensorMap &) const = default;
 };
-/// Those of a kernel, each once, in the order in which it fetches first.
+/// The distinct tensor maps of a kernel, in the order of their first load.
 llvm::SmallVector<TensorMap> tensorMapsOf(tile::KernelOp kernel);
 
-/// How many dimensions a GPU's launch of the kernel has. The last one stands for all that are left of the grid.
+/// The number of dimensions of a GPU launch. The last one covers the remaining dimensions of the
+/// grid.
 int64_t launchAxes(tile::KernelOp kernel);
 
-/// The failures that a kernel may tell, each once; code names them by their number.
+/// The distinct failures that a kernel may report, by number.
 llvm::SetVector<gir::FailureAttr> failuresOf(tile::KernelOp kernel);
 
 } // namespace tessera

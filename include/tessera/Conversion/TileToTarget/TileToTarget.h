@@ -7,27 +7,28 @@
 
 namespace tessera {
 
-/// What the kernels of a target ask of a host program.
+/// What the kernels of a target require of a host program.
 struct HostProgramOptions {
-  /// Kernels know the place in their grid themselves; only those that walk it are told its sizes.
+  /// Kernels read their indices in the grid from special registers; the sizes of the grid are words
+  /// only of persistent kernels and of those with fewer launch dimensions.
   bool isGpu = false;
-  /// What must divide the address of every argument, in bytes.
+  /// The alignment of every argument, in bytes.
   int64_t addressAlignment = 1;
-  /// Addresses are multiples of their element's size at least.
+  /// Whether addresses are at least aligned to the element size.
   bool alignedElements = false;
-  /// Whether the hint `cluster` says how many blocks each program has.
+  /// Whether kernels have the hint `cluster_size`: a launch has that many CTAs per grid index.
   bool hasClusters = false;
-  /// Whether the hint `axes` says how many dimensions a launch has; otherwise it has one.
+  /// Whether kernels have the hint `launch_rank`; otherwise a launch has one dimension.
   bool hasAxes = false;
-  /// No argument is walked backward.
+  /// Whether strides must not be negative.
   bool forwardStrides = false;
-  /// The largest number of elements that a kernel can count in one tensor; 0: any.
+  /// The largest extent of a tensor in elements that the index type allows; 0: any.
   int64_t maxElements = 0;
 };
 
-/// Replaces every function of `module` (made of tile.empty and tile.launch) by a
-/// tessera_target.program at the head of `target`. The tile kernels that are launched must still be
-/// in `module`: their argument types fix the words.
+/// Replaces every function of `module` (of tile.empty and tile.launch) by a tessera_target.program
+/// at the start of `target`. The launched tile kernels must still be in `module`: their argument
+/// types define the words.
 mlir::LogicalResult convertHostFunctions(mlir::ModuleOp module, target::ModuleOp target,
                                          const HostProgramOptions &options = {});
 

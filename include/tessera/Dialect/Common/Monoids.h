@@ -1,4 +1,4 @@
-//===- Monoids.h - Units of joins ------------------------------*- C++ -*-===//
+//===- Monoids.h - Identities of reductions --------------------*- C++ -*-===//
 #ifndef TESSERA_DIALECT_COMMON_MONOIDS_H
 #define TESSERA_DIALECT_COMMON_MONOIDS_H
 
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-/// What changes nothing when it is joined.
+/// The identity of a reduction's monoid.
 inline mlir::TypedAttr unitOf(ReduceOp kind, mlir::Type element) {
   using llvm::APInt;
   bool isMax = kind == ReduceOp::Max, isOne = kind == ReduceOp::Prod || kind == ReduceOp::All;

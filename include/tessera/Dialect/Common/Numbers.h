@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// A number as an attribute of an element type, without its fraction where that has none.
+/// A value as an attribute of an element type; integer types truncate it.
 inline mlir::TypedAttr numberAttr(mlir::Builder &builder, mlir::Type element, double value) {
   if (llvm::isa<mlir::FloatType>(element))
     return builder.getFloatAttr(element, value);

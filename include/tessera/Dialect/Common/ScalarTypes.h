@@ -1,7 +1,7 @@
-//===- ScalarTypes.h - Type rules of the scalar vocabulary -----*- C++ -*-===//
+//===- ScalarTypes.h - Type rules of scalar operations ---------*- C++ -*-===//
 //
-// What ScalarOps.def says of types, as questions about MLIR element types. Every dialect with a
-// `map` infers and verifies through these, so that one operation has one rule at every level.
+// The type rules of ScalarOps.def on MLIR element types. Every dialect with a `map` infers and
+// verifies types by these functions, so that one operation has one rule at every level.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_COMMON_SCALARTYPES_H
@@ -16,11 +16,11 @@
 
 namespace tessera {
 
-/// Element types of tensors and tiles, as messages name them.
+/// Element types of tensors and tiles, for messages.
 inline constexpr llvm::StringLiteral kElementTypes =
     "f64 f32 bf16 f16 f8E4M3FN f8E5M2 i64 i32 i16 i8 ui8 i1";
 
-/// Types that numbers are only stored in: whatever is computed with them is computed in f32.
+/// Storage-only types: computation on them is in f32.
 inline bool isFloat8(mlir::Type type) {
   return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type);
 }
@@ -48,7 +48,7 @@ inline mlir::Type scalarOpResultType(ScalarOp op, llvm::ArrayRef<mlir::Type> ope
   }
 }
 
-/// Checks number and element types of the operands and the result's element type.
+/// Verifies the number and element types of the operands, and the result's element type.
 inline mlir::LogicalResult verifyScalarOp(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
                                           llvm::StringRef kind, llvm::ArrayRef<mlir::Type> operands,
                                           mlir::Type result) {
@@ -71,8 +71,8 @@ inline mlir::LogicalResult verifyScalarOp(llvm::function_ref<mlir::InFlightDiagn
       return emitError() << "expected operands of one element type, got " << type << " and "
                          << other;
   bool isFloat = llvm::isa<mlir::FloatType>(type), isBool = type.isInteger(1);
-  bool needsFloat = info.rule == TypeRule::Float || info.rule == TypeRule::Test ||
-                    info.rule == TypeRule::Order;
+  bool needsFloat =
+      info.rule == TypeRule::Float || info.rule == TypeRule::Test || info.rule == TypeRule::Order;
   if (needsFloat && !isFloat)
     return emitError() << "expected floating point operands for '" << kind << "', got " << type;
   if (info.rule == TypeRule::Integer && isFloat)

@@ -1,12 +1,13 @@
 //===- AST.h - The syntax tree ------------------------------------------------------*- C++ -*-===//
 //
 // Nodes are plain structs with a kind tag and a source range. They are allocated in an `Arena`,
-// refer to each other by pointer, hold lists as spans of the arena, and are never freed one by one:
-// every node is trivially destructible. `node->as<CallExpr>()` gives the node as a call, or null.
+// refer to each other by pointer, hold lists as spans of the arena, and are never freed
+// individually: every node is trivially destructible. `node->as<CallExpr>()` returns the node as a
+// call, or null.
 //
-// All of Python's statements and expressions have a node, so that whole files can be read. Those
-// that the language does not have become `UnsupportedStmt` and `UnsupportedExpr`, which remember
-// what they were and what to write in place of them; they are reported only if a compiled function
+// All of Python's statements and expressions have a node, so that whole files can be parsed. Those
+// that the language does not support become `UnsupportedStmt` and `UnsupportedExpr`, which record
+// the construct and the suggested replacement; they are reported only if a compiled function
 // contains them.
 //
 //===------------------------------------------------------------------------------------------===//
@@ -24,13 +25,11 @@ namespace tessera::ast {
 /// Memory that is released all at once.
 class Arena {
 public:
-  template <typename T, typename... Args>
-  T *make(Args &&...args) {
+  template <typename T, typename... Args> T *make(Args &&...args) {
     static_assert(std::is_trivially_destructible_v<T>);
     return new (allocate(sizeof(T), alignof(T))) T{std::forward<Args>(args)...};
   }
-  template <typename T>
-  std::span<T> copy(const std::vector<T> &items) {
+  template <typename T> std::span<T> copy(const std::vector<T> &items) {
     static_assert(std::is_trivially_copyable_v<T>);
     if (items.empty())
       return {};
@@ -83,22 +82,17 @@ enum class ExprKind : uint8_t {
 
 struct Expr {
   ExprKind kind;
-  /// Height of the tree below, bounded by the parser so that walks may recurse.
+  /// Height of the subtree, bounded by the parser so that visitors may recurse.
   uint16_t height = 1;
   SourceRange range;
 
-  template <typename T>
-  bool is() const {
-    return kind == T::tag;
-  }
-  template <typename T>
-  const T *as() const {
+  template <typename T> bool is() const { return kind == T::tag; }
+  template <typename T> const T *as() const {
     return is<T>() ? static_cast<const T *>(this) : nullptr;
   }
 };
 
-template <ExprKind K>
-struct ExprOf : Expr {
+template <ExprKind K> struct ExprOf : Expr {
   static constexpr ExprKind tag = K;
 };
 
@@ -110,7 +104,7 @@ struct NameExpr : ExprOf<ExprKind::Name> {
 
 struct IntegerExpr : ExprOf<ExprKind::Integer> {
   int64_t value = 0;
-  /// The literal does not fit 64 bits.
+  /// The literal does not fit in 64 bits.
   bool overflow = false;
 };
 
@@ -118,7 +112,7 @@ struct FloatExpr : ExprOf<ExprKind::Float> {
   double value = 0;
 };
 
-/// One or several adjacent string literals, joined.
+/// One or several adjacent string literals, concatenated.
 struct StringExpr : ExprOf<ExprKind::String> {
   std::string_view value;
 };
@@ -203,14 +197,14 @@ struct AttributeExpr : ExprOf<ExprKind::Attribute> {
   SourceRange nameRange;
 };
 
-/// `base[indices]`; a tuple of indices is spread into the list.
+/// `base[indices]`; a tuple of indices is flattened into the list.
 struct SubscriptExpr : ExprOf<ExprKind::Subscript> {
   Expr *base = nullptr;
   ExprList indices;
   bool isTuple = false;
 };
 
-/// `a:b:c` of a subscript; parts may be null.
+/// `a:b:c` in a subscript; parts may be null.
 struct SliceExpr : ExprOf<ExprKind::Slice> {
   Expr *lower = nullptr;
   Expr *upper = nullptr;
@@ -225,11 +219,11 @@ struct ListExpr : ExprOf<ExprKind::List> {
   ExprList elements;
 };
 
-/// An expression of Python that the language does not have.
+/// A Python expression that the language does not support.
 struct UnsupportedExpr : ExprOf<ExprKind::Unsupported> {
   /// "lambda", "a list comprehension".
   std::string_view what;
-  /// What to write in place of it; may be empty.
+  /// The suggested replacement; may be empty.
   std::string_view instead;
 };
 
@@ -261,18 +255,13 @@ struct Stmt {
   StmtKind kind;
   SourceRange range;
 
-  template <typename T>
-  bool is() const {
-    return kind == T::tag;
-  }
-  template <typename T>
-  const T *as() const {
+  template <typename T> bool is() const { return kind == T::tag; }
+  template <typename T> const T *as() const {
     return is<T>() ? static_cast<const T *>(this) : nullptr;
   }
 };
 
-template <StmtKind K>
-struct StmtOf : Stmt {
+template <StmtKind K> struct StmtOf : Stmt {
   static constexpr StmtKind tag = K;
 };
 
@@ -304,7 +293,7 @@ struct ClassStmt : StmtOf<StmtKind::Class> {
   Block body;
 };
 
-/// `name` is dotted in an import; `alias` is empty where there is none.
+/// `name` is dotted in an import; `alias` is empty if there is none.
 struct ImportedName {
   std::string_view name;
   std::string_view alias;
@@ -377,8 +366,8 @@ struct ExpressionStmt : StmtOf<StmtKind::Expression> {
   Expr *value = nullptr;
 };
 
-/// A statement of Python that the language does not have. `body` holds its blocks, one after the
-/// other, so that functions in them are found.
+/// A Python statement that the language does not support. `body` holds its blocks in order, so that
+/// functions in them are found.
 struct UnsupportedStmt : StmtOf<StmtKind::Unsupported> {
   std::string_view what;
   std::string_view instead;

@@ -1,8 +1,8 @@
-//===- Lexer.h - Source text to tokens ----------------------------------------------*- C++ -*-===//
+//===- Lexer.h - The lexer --------------------------------------*- C++ -*-===//
 //
 // Reads Python's lexical structure: logical lines, indentation as Indent and Dedent tokens, line
-// joining inside brackets, all literal forms. Tokens are made one at a time, so a source of any
-// size costs memory only for what the parser keeps.
+// joining inside brackets, all literal forms. Tokens are produced one at a time, so that memory use
+// does not depend on the size of the source.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_FRONTEND_LEX_LEXER_H
@@ -16,11 +16,11 @@ namespace tessera {
 
 class Lexer {
 public:
-  /// Reads buffer `file` of `diagnostics.sources`. A `snippet` was cut out of a file: all of it may
-  /// be indented.
+  /// Reads buffer `file` of `diagnostics.sources`. A `snippet` is a part of a file and may be
+  /// indented as a whole.
   Lexer(Diagnostics &diagnostics, uint32_t file, bool snippet = false);
 
-  /// The next token. After the end, EndOfFile again and again.
+  /// The next token. After the end it returns EndOfFile repeatedly.
   Token next();
 
   std::string_view text(SourceRange range) const {
@@ -33,8 +33,8 @@ private:
     uint32_t offset;
   };
   struct IndentLevel {
-    uint32_t columns;     // with tab stops of 8
-    uint32_t characters;  // with a tab as one: both must agree on what is deeper
+    uint32_t columns;    // with tab stops of 8
+    uint32_t characters; // with a tab as one column: both must agree on the order
   };
 
   char peek(size_t ahead = 0) const {
@@ -44,9 +44,11 @@ private:
   Token token(Tok kind, uint32_t begin) const { return {kind, rangeFrom(begin)}; }
   Token errorToken(uint32_t begin, std::string message);
 
-  /// Measures the indentation of a new logical line, skipping blank ones. True if a token was made.
+  /// Measures the indentation of a new logical line, skipping blank ones. Returns true if it
+  /// produced a token.
   bool lexLineStart(Token &result);
-  /// Skips blanks, comments, joined lines. True if an error or end of line was met, in `result`.
+  /// Skips blanks, comments and joined lines. Returns true at an error or the end of a line, which
+  /// is in `result`.
   bool skipBlanks(Token &result);
   bool skipLineBreak();
   bool startsStatementAt(size_t offset) const;
@@ -75,12 +77,11 @@ private:
   std::vector<Bracket> brackets;
 };
 
-/// The value of an integer literal's text, or nothing where it does not fit 64 bits.
+/// The value of an integer literal's text, or nothing if it does not fit in 64 bits.
 std::optional<int64_t> integerLiteralValue(std::string_view text);
 /// The value of a float literal's text.
 double floatLiteralValue(std::string_view text);
-/// The characters that a string literal stands for, escapes resolved. `text` includes prefix and
-/// quotes.
+/// The characters of a string literal with escapes resolved. `text` includes prefix and quotes.
 std::string stringLiteralValue(std::string_view text);
 
 } // namespace tessera

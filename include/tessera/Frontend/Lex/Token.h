@@ -1,8 +1,8 @@
 //===- Token.h - The tokens of the Python subset ------------------------------------*- C++ -*-===//
 //
-// Tokens are a kind and a source range; their text is looked up in the source when it is needed.
-// All keywords of Python are keywords here, also those whose statements the language does not have,
-// so that the parser can name them.
+// Tokens are a kind and a source range; their text is read from the source on demand. All keywords
+// of Python are keywords here, including those of unsupported statements, so that the parser can
+// name them.
 //
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_FRONTEND_LEX_TOKEN_H
@@ -12,6 +12,7 @@
 
 namespace tessera {
 
+// clang-format off
 // The keywords of Python in alphabetic order.
 #define TESSERA_KEYWORDS(X)                                                                        \
   X(False) X(None) X(True) X(and) X(as) X(assert) X(async) X(await) X(break) X(class) X(continue)  \
@@ -31,6 +32,7 @@ namespace tessera {
   X(At, "@") X(Amp, "&") X(Pipe, "|") X(Caret, "^") X(Tilde, "~") X(Less, "<") X(Greater, ">")     \
   X(Equal, "=") X(LParen, "(") X(RParen, ")") X(LSquare, "[") X(RSquare, "]") X(LBrace, "{")       \
   X(RBrace, "}") X(Colon, ":") X(Semicolon, ";") X(Comma, ",") X(Dot, ".")
+// clang-format on
 
 enum class Tok : uint8_t {
   EndOfFile,
@@ -49,11 +51,11 @@ enum class Tok : uint8_t {
   TESSERA_KEYWORDS(X)
 #undef X
 #define X(name, spelling) name,
-  TESSERA_PUNCTUATION(X)
+      TESSERA_PUNCTUATION(X)
 #undef X
 };
 
-/// The way a token's kind is named in messages: "'+='", "end of line", "identifier".
+/// The name of a token's kind in messages: "'+='", "end of line", "identifier".
 std::string_view tokenName(Tok kind);
 
 struct Token {
@@ -61,10 +63,7 @@ struct Token {
   SourceRange range;
 
   bool is(Tok other) const { return kind == other; }
-  template <typename... Kinds>
-  bool isAny(Kinds... kinds) const {
-    return ((kind == kinds) || ...);
-  }
+  template <typename... Kinds> bool isAny(Kinds... kinds) const { return ((kind == kinds) || ...); }
   bool isKeyword() const { return kind >= Tok::kw_False && kind <= Tok::kw_yield; }
 };
 

@@ -1,6 +1,6 @@
 //===- Assembler.cpp - Finding and running tileiras -----------------------===//
 //
-// It may exit with status 0 after an error, so what it prints counts, too.
+// tileiras may exit with status 0 after an error, so its output is checked as well.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
@@ -23,13 +23,14 @@ static constexpr const char *kHowToGet =
     "nvidia-nvvm`, all of one version from 13.3 on, or install CUDA 13.3 or later; "
     "TESSERA_TILEIRAS can name the program";
 
-/// Nothing if the program is none of CUDA's.
+/// Returns nothing if the program is not part of CUDA.
 static std::optional<Tileiras> ask(const fs::path &path) {
   std::optional<Release> release = releaseOf(path);
   if (!release)
     return std::nullopt;
   // Later releases read every earlier format.
-  unsigned minor = release->major > 13 ? kNewestMinor : std::min<unsigned>(release->minor, kNewestMinor);
+  unsigned minor =
+      release->major > 13 ? kNewestMinor : std::min<unsigned>(release->minor, kNewestMinor);
   Version newest = release->number() < 1303 ? Version{0, 0} : Version{13, uint8_t(minor)};
   return Tileiras{path.string(), release->text, newest};
 }

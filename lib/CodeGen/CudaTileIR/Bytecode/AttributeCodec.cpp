@@ -1,6 +1,6 @@
 //===- AttributeCodec.cpp - Attributes in the file ------------------------===//
 //
-// Where the table fixes an attribute's form only its value is written; elsewhere a tag comes first.
+// Where the table fixes an attribute's form only its value is encoded; elsewhere a tag precedes it.
 //
 //===----------------------------------------------------------------------===//
 #include "Codec.h"
@@ -63,8 +63,8 @@ Attribute Decoder::taggedAttribute(unsigned depth) {
       attribute.bits = in.byte();
       break;
     }
-    // Zigzag of a signed number. Some writers shift the unsigned bits of an f64 instead, which
-    // takes 65 bits when the sign is set.
+    // Zigzag encoding of a signed number. Some writers shift the unsigned bits of an f64 instead,
+    // which takes 65 bits if the sign is set.
     auto [low, high] = in.wideVarint();
     attribute.wide = high == 1;
     if (high > 1 || (attribute.wide && (low & 1)))
@@ -234,7 +234,7 @@ Attribute Decoder::attribute(const AttrSpec &spec, Type resultType) {
   return {};
 }
 
-/// Numbers of a list of bools: an empty list stands for as many zeros as there are indices.
+/// The elements of a list of bools: an empty list stands for as many zeros as there are indices.
 static std::vector<int64_t> boolsOf(const Operation &op, const Attribute &attribute) {
   if (!attribute.integers.empty())
     return attribute.integers;

@@ -140,7 +140,7 @@ void Builder::setEntryLocation(uint32_t entry) {
 // Any operation
 //===----------------------------------------------------------------------===//
 
-/// The value of an attribute that is not given.
+/// The default value of an attribute.
 static Attribute defaultOf(const AttrSpec &spec) {
   if (spec.multiplicity == Multiplicity::Optional)
     return {};
@@ -215,7 +215,7 @@ Region Builder::region(const std::vector<Type> &arguments, const RegionBody &bod
     block.arguments.push_back(function->newValue(type));
   blocks.push_back(&block);
   Values values = body(block.arguments);
-  // A body may have left its loop already.
+  // The body may already end in a terminator.
   if (terminator && !endsInTerminator(block))
     append(*terminator, {}, {values});
   blocks.pop_back();
@@ -239,8 +239,7 @@ Builder::Values Builder::ifElse(Value condition, const std::vector<Type> &result
                                 const std::function<Values()> &otherwise) {
   std::vector<Region> regions;
   for (const std::function<Values()> *branch : {&then, &otherwise})
-    regions.push_back(region(
-        {}, [&](const Values &) { return (*branch)(); }, Opcode::Yield));
+    regions.push_back(region({}, [&](const Values &) { return (*branch)(); }, Opcode::Yield));
   return append(Opcode::If, resultTypes, {{condition}}, {}, std::move(regions));
 }
 
@@ -265,7 +264,7 @@ Attribute Builder::identity(Type elementType, double value) {
   if (spec.isFloat())
     return Attribute::floating(encodeFloat(spec.kind, value), elementType);
   uint64_t mask = spec.bits == 64 ? ~uint64_t(0) : (uint64_t(1) << spec.bits) - 1;
-  // The ends of the range stand for the infinities.
+  // The ends of the range represent the infinities.
   uint64_t largest = mask >> (spec.bits == 1 ? 0 : 1);
   double limit = double(largest);
   uint64_t bits = value >= limit    ? largest

@@ -12,7 +12,7 @@ using namespace tessera::cudatile;
 Value Builder::constantBits(Type tileType, uint64_t bits) {
   const TypeSpec &spec = result.specOf(result[tileType].inner);
   assert(spec.isElement() && "a constant is a tile of numbers");
-  // A bool is a byte of equal bits.
+  // A bool is a byte whose bits are all equal.
   if (spec.bits == 1)
     bits = bits ? 0xFF : 0;
   std::vector<uint8_t> bytes;
@@ -87,7 +87,7 @@ Value Builder::extract(Value value, Shape shape, const Values &indices) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-/// Attributes of the floating point or the integer form of a maximum or remainder.
+/// Attributes of the floating-point or the integer form of a maximum or remainder.
 static std::vector<NamedAttribute> signOf(Signedness sign) {
   return {{"signedness", Attribute::integer(uint64_t(sign))}};
 }
@@ -152,7 +152,7 @@ Value Builder::convert(Value value, TypeKind to, Signedness sign) {
   const TypeSpec &source = typeSpec(from), &target = typeSpec(to);
   Type type = withElement(value, to);
   if (to == TypeKind::I1) {
-    // Nonzero, and nan is; only unordered comparison says so of nan.
+    // Nonzero numbers and NaN are true; only an unordered comparison covers NaN.
     Value zero = constantBits(typeOf(value), 0);
     return compare(Predicate::NotEqual, value, zero, Ordering::Unordered);
   }
@@ -192,7 +192,7 @@ Value Builder::mma(Value lhs, Value rhs, Value acc, Signedness lhsSign, Signedne
 //===----------------------------------------------------------------------===//
 
 Value Builder::assumeDivisible(Value value, uint64_t divisor) {
-  // Only powers of two can be said.
+  // Only powers of two can be expressed.
   divisor &= -divisor;
   if (divisor <= 1)
     return value;

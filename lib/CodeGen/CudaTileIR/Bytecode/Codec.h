@@ -1,11 +1,11 @@
-//===- Codec.h - Encodings, read and written side by side ------*- C++ -*-===//
+//===- Codec.h - Encoders and decoders --------------------------*- C++ -*-===//
 //
 // For each part of the format one file holds both directions: TypeCodec.cpp, AttributeCodec.cpp,
-// OperationCodec.cpp. FileReader.cpp and FileWriter.cpp put the parts together.
+// OperationCodec.cpp. FileReader.cpp and FileWriter.cpp combine the parts.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_CODEC_H
-#define TESSERA_CODEGEN_CUDATILEIR_BYTECODE_CODEC_H
+#ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_BYTECODE_CODEC_H
+#define TESSERA_LIB_CODEGEN_CUDATILEIR_BYTECODE_CODEC_H
 
 #include "Stream.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Module.h"
@@ -14,11 +14,11 @@
 namespace tessera::cudatile {
 
 inline constexpr std::array<uint8_t, 8> kMagic = {0x7F, 'T', 'i', 'l', 'e', 'I', 'R', 0};
-/// Set in a section's number when an alignment follows its length.
+/// Set in a section's id if an alignment follows its length.
 inline constexpr uint8_t kAlignedBit = 0x80;
 enum FunctionFlag : uint8_t { kPrivate = 1, kEntry = 2, kHints = 4 };
 
-/// Calls `visit` for each operation in the order of the file, outer ones before inner ones.
+/// Calls `visit` for each operation in file order, outer operations first.
 template <typename Body, typename Visit> void walk(Body &block, const Visit &visit) {
   for (auto &op : block.operations) {
     visit(op);
@@ -28,7 +28,7 @@ template <typename Body, typename Visit> void walk(Body &block, const Visit &vis
   }
 }
 
-/// How deep attributes and regions may be nested; deeper files are refused.
+/// The maximum nesting depth of attributes and regions; deeper files are rejected.
 inline constexpr unsigned kMaxAttributeDepth = 16;
 inline constexpr unsigned kMaxRegionDepth = 64;
 
@@ -48,13 +48,13 @@ struct Decoder {
   TypeData type();
   Attribute taggedAttribute(unsigned depth = 0);
   Attribute dictionary(Attribute::Kind kind, unsigned depth = 0);
-  /// An operation's attribute as its table entry describes it.
+  /// Reads an operation's attribute as described by its table entry.
   Attribute attribute(const AttrSpec &spec, Type resultType);
-  /// The body of a function whose parameters are given; all bytes are operations.
+  /// Reads the body of a function with the given parameters; all bytes are operations.
   void body(Function &function);
 };
 
-/// Writes parts of a module. The first failure is kept in `error`.
+/// Writes parts of a module. `error` keeps the first failure.
 struct Encoder {
   const Module &module;
   std::string &error;
@@ -66,7 +66,7 @@ struct Encoder {
     if (ok())
       error = message;
   }
-  /// Fails when `name` is newer than the version that is written.
+  /// Fails if `name` is newer than the version that is written.
   void require(std::string_view name, unsigned minor);
 
   void typeIndex(Type type);

@@ -1,8 +1,8 @@
-//===- FileReader.cpp - Reading a whole file ------------------------------===//
+//===- FileReader.cpp - Reading a bytecode file ---------------------------===//
 //
-// A header, then sections in any order: the tables of strings, types and constants, functions,
-// globals, debug information, the producer's name. A table is a count, offsets and the entries one
-// after the other. Everything refers to tables by index, so they are read first.
+// A file is a header and sections in any order: the tables of strings, types and constants,
+// functions, globals, debug information and the producer's name. A table is a count, offsets and
+// the entries. Everything else refers to tables by index, so they are read first.
 //
 //===----------------------------------------------------------------------===//
 #include "Codec.h"
@@ -49,7 +49,7 @@ private:
   void header() {
     for (uint8_t expected : kMagic)
       if (in.byte() != expected) {
-        in.fail("this is no CUDA Tile IR bytecode");
+        in.fail("expected CUDA Tile IR bytecode");
         return;
       }
     module.version = {in.byte(), in.byte()};
@@ -93,7 +93,7 @@ private:
     module.layout.push_back({id, alignment});
   }
 
-  /// Calls `read` with a reader of a section if it exists; all of it must be used.
+  /// Calls `read` with a reader of a section if it exists; unused bytes are an error.
   template <typename Read> void within(SectionId id, const Read &read) {
     auto found = places.find(id);
     if (!error.empty() || found == places.end())
@@ -104,7 +104,7 @@ private:
       section.fail(std::string("unused bytes in the ") + nameOf(id) + " section");
   }
 
-  /// Reads a table of entries with offsets of `width` bytes; each must be used up.
+  /// Reads a table of entries with offsets of `width` bytes; unused bytes are an error.
   template <typename Read> void table(ByteReader &section, unsigned width, const Read &readEntry) {
     uint64_t size = section.varint();
     section.alignTo(width);

@@ -1,7 +1,7 @@
 //===- FileWriter.cpp - Writing a whole file ------------------------------===//
 //
 // The sections of a module that was read keep their order and alignment, so that the bytes are the
-// same; a module that was built gets the order that NVIDIA's frontend uses.
+// same. A module that was built gets the order of NVIDIA's frontend.
 //
 //===----------------------------------------------------------------------===//
 #include "Codec.h"
@@ -157,7 +157,7 @@ private:
     to.out.alignTo(8);
     for (uint64_t location : locations)
       to.out.littleEndian(location, 8);
-    // An empty table is not understood by every reader.
+    // Some readers reject an empty table.
     std::vector<DebugEntry> entries = module.debug;
     if (entries.empty())
       entries.emplace_back();

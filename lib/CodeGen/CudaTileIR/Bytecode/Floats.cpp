@@ -1,8 +1,9 @@
-//===- Floats.cpp - Floating point formats of any width -------------------===//
+//===- Floats.cpp - Floating-point formats of any width -------------------===//
 //
-// Numbers go through double, which holds every value of the smaller formats. The formats differ in
-// what their largest exponent means: IEEE's keep it for infinities and nan, e4m3 keeps only its
-// very last pattern, for nan, e2m1 keeps none, and e8m0 is an exponent alone.
+// Numbers are converted through double, which holds every value of the smaller formats. The formats
+// differ in the meaning of their largest exponent: IEEE formats reserve it for infinities and NaN,
+// e4m3 reserves only its last pattern for NaN, e2m1 reserves nothing, and e8m0 is an exponent
+// alone.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Operations.h"
@@ -54,13 +55,13 @@ uint64_t tessera::cudatile::encodeFloat(TypeKind kind, double value) {
     return sign | (format.hasInfinity ? format.infinity() : format.largest());
   if (magnitude == 0)
     return sign;
-  // The unit of the last place; subnormal numbers share that of the smallest normal ones.
+  // The unit in the last place; subnormal numbers share that of the smallest normal ones.
   int exponent = std::max(std::ilogb(magnitude), 1 - format.bias);
   if (kind == TypeKind::E8M0)
     exponent = std::max(std::ilogb(magnitude), -format.bias);
   double units = std::nearbyint(std::scalbn(magnitude, format.mantissaBits - exponent));
   uint64_t whole = uint64_t(units);
-  // Adding lets a mantissa that was rounded up carry into the exponent.
+  // The addition lets a mantissa that was rounded up carry into the exponent.
   uint64_t bits = kind == TypeKind::E8M0
                       ? uint64_t(exponent + format.bias) + (whole > 1)
                       : (uint64_t(exponent + format.bias - 1) << format.mantissaBits) + whole;

@@ -1,9 +1,9 @@
 //===- OperationCodec.cpp - Function bodies in the file -------------------===//
 //
-// opcode, result types, flags, attributes, operands, regions: which of them and in what form is
-// what Operations.def says. The file numbers values in the order in which they come into scope; at
-// the end of a block its numbers are given out again, so an operation's results are numbered after
-// its regions.
+// An operation is its opcode, result types, flags, attributes, operands and regions; Operations.def
+// says which of them are present and in which form. The file numbers values in the order in which
+// they come into scope and reuses a block's numbers after its end, so an operation's results are
+// numbered after its regions.
 //
 //===----------------------------------------------------------------------===//
 #include "Codec.h"
@@ -12,7 +12,7 @@ using namespace tessera::cudatile;
 
 static std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-/// What is wrong with the number of results that an operation has, or nothing.
+/// Returns the error in the number of results of an operation, or nothing.
 static std::string checkResults(const OpSpec &spec, size_t size, Version version) {
   size_t expected = 0;
   for (const FieldSpec &result : spec.results) {
@@ -302,7 +302,7 @@ private:
   Encoder &encoder;
   ByteWriter &out;
   const Function &function;
-  std::vector<uint32_t> numbers; // of each value that is in scope
+  std::vector<uint32_t> numbers; // the file's number of each value in scope
   std::vector<Value> scope;
 };
 } // namespace

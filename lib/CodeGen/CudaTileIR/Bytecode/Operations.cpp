@@ -1,6 +1,6 @@
 //===- Operations.cpp - The tables of CUDA Tile IR ------------------------===//
 //
-// Parses the entries of Operations.def once, when they are first asked for.
+// Parses the entries of Operations.def on first use.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Operations.h"
@@ -51,7 +51,7 @@ const EnumSpec *tessera::cudatile::enumSpec(std::string_view name) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An entry of Operations.def as it stands there.
+/// An unparsed entry of Operations.def.
 struct Entry {
   Opcode opcode;
   std::string_view name;
@@ -89,7 +89,7 @@ static unsigned number(std::string_view text) {
   return value;
 }
 
-/// Takes what follows `mark` off the end of `text`.
+/// Removes `mark` and the text after it from the end of `text`; returns that text.
 static std::optional<std::string_view> cut(std::string_view &text, char mark) {
   size_t at = text.rfind(mark);
   if (at == std::string_view::npos)
@@ -152,7 +152,7 @@ static AttrSpec parseAttribute(std::string_view word, uint8_t opSince) {
   return attribute;
 }
 
-/// Bits count up over what is optional, by format, attributes before operands.
+/// Flag bits are assigned in the order of formats, attributes before operands.
 static void assignFlags(OpSpec &op) {
   int bit = 0;
   for (uint8_t minor = op.since; minor <= kNewestMinor; ++minor) {

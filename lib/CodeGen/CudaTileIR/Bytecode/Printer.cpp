@@ -1,11 +1,11 @@
 //===- Printer.cpp - A module as text -------------------------------------===//
 //
-// One form for every operation, from its table entry:
+// Prints every operation in one form, from its table entry:
 //
 //   %9, %10 = load_view_tko view %4 index [%5, %6] token %3 {weak} : tile<64xf32>, token
 //
-// Operands that are alone of their kind go without their name; attributes that have the value they
-// would have anyway are left out. The text is for people: nothing reads it.
+// Operand names are omitted where there is only one kind; attributes with their default value are
+// omitted. The text is for people and cannot be parsed.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Module.h"
@@ -84,7 +84,7 @@ static std::string number(const TypeSpec &spec, uint64_t bits) {
   return std::to_string(int64_t(bits << unused) >> unused);
 }
 
-/// The elements of a constant; of many only the first few.
+/// The elements of a constant; only the first few of a large one.
 static std::string constant(const Module &module, ConstantId id, Type type) {
   const std::vector<uint8_t> &data = module.constants[id.index];
   const TypeSpec *spec = type ? &module.specOf(type) : nullptr;
@@ -170,7 +170,7 @@ static std::string print(const Module &module, const Attribute &attribute) {
   return {};
 }
 
-/// Whether an attribute says nothing that its absence would not.
+/// Whether an attribute has its default value.
 static bool isDefault(const AttrSpec &spec, const Attribute &attribute) {
   if (!attribute)
     return true;
@@ -254,7 +254,7 @@ private:
     if (!op.results.empty())
       out += names(op.results) + " = ";
     out += std::string(spec.name);
-    // Operands are named where several kinds could be meant.
+    // Operands are named where several kinds are possible.
     bool named = false;
     for (const FieldSpec &operand : spec.operands)
       named |= operand.multiplicity != Multiplicity::One && spec.operands.size() > 1;

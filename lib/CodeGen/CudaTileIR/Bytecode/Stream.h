@@ -1,12 +1,12 @@
-//===- Stream.h - Bytes in and out -----------------------------*- C++ -*-===//
+//===- Stream.h - Byte streams ----------------------------------*- C++ -*-===//
 //
-// The reader's failure is sticky: after the first malformed byte every read gives zero, and the
-// first message is the one that is told. Loops over a number from the file go through count(),
-// which refuses numbers that the remaining bytes cannot hold; so no input costs more than its size.
+// The reader's failure is sticky: after the first malformed byte every read returns zero, and the
+// first message is reported. Loops over a number from the file use count(), which rejects numbers
+// that the remaining bytes cannot hold, so that the cost of an input is bounded by its size.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_STREAM_H
-#define TESSERA_CODEGEN_CUDATILEIR_BYTECODE_STREAM_H
+#ifndef TESSERA_LIB_CODEGEN_CUDATILEIR_BYTECODE_STREAM_H
+#define TESSERA_LIB_CODEGEN_CUDATILEIR_BYTECODE_STREAM_H
 
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace tessera::cudatile {
 
-/// What fills alignment gaps.
+/// The byte that fills alignment gaps.
 inline constexpr uint8_t kPaddingByte = 0xCB;
 
 class ByteReader {
@@ -29,7 +29,7 @@ public:
   size_t remaining() const { return bytes.size() - position; }
   size_t offset() const { return base + position; }
 
-  /// Records what is wrong, unless something was before. Always false.
+  /// Records an error, unless there is one already. Returns false.
   bool fail(const std::string &message) {
     if (ok())
       error = "offset " + std::to_string(offset()) + ": " + message;
@@ -57,7 +57,7 @@ public:
     return int64_t((value >> 1) ^ (0 - (value & 1)));
   }
 
-  /// Up to 70 bits, as the low 64 and the rest.
+  /// Reads up to 70 bits, as the low 64 and the rest.
   std::pair<uint64_t, uint64_t> wideVarint() {
     uint64_t low = 0, high = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -85,7 +85,7 @@ public:
     return int64_t(value << unused) >> unused;
   }
 
-  /// A number of things that take at least `size` bytes each.
+  /// Reads a number of elements that take at least `size` bytes each.
   size_t count(const char *what, size_t size = 1) {
     uint64_t value = varint();
     if (value > remaining() / size) {
@@ -105,7 +105,7 @@ public:
     return bytes.subspan(position - size, size);
   }
 
-  /// Skips the bytes up to a multiple of `alignment`, counted from the beginning of this reader.
+  /// Skips the bytes up to a multiple of `alignment`, relative to the start of this reader.
   void alignTo(size_t alignment) {
     while (ok() && position % alignment)
       if (byte() != kPaddingByte)

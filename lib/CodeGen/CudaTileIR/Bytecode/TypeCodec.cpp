@@ -1,7 +1,7 @@
 //===- TypeCodec.cpp - Types in the file ----------------------------------===//
 //
-// A type is a tag and its fields. A type may only name types before it in the table, so there are
-// no cycles. Optional fields are announced by flags, which some types gained in a later format.
+// A type is a tag and its fields. A type may only reference earlier types of the table, so there
+// are no cycles. Flags mark optional fields; some types gained them in a later format.
 //
 //===----------------------------------------------------------------------===//
 #include "Codec.h"
@@ -89,7 +89,7 @@ void Encoder::integers(const std::vector<int64_t> &values, unsigned width) {
 // Types
 //===----------------------------------------------------------------------===//
 
-/// Whether the fields of a type are preceded by flags.
+/// Whether flags precede the fields of a type.
 static bool hasFlags(TypeKind kind, Version version) {
   switch (kind) {
   case TypeKind::Pointer:
@@ -109,7 +109,7 @@ static bool isView(TypeKind kind) {
          kind == TypeKind::StridedView;
 }
 
-/// Whether a type of this kind may stand inside another.
+/// Whether a type of this kind may be nested in another.
 static bool mayContain(TypeKind outer, TypeKind inner) {
   bool isElement = typeSpec(inner).isElement();
   switch (outer) {

@@ -1,8 +1,8 @@
-//===- Verifier.cpp - What the tables promise of a module -----------------===//
+//===- Verifier.cpp - Checks a module against the tables ------------------===//
 //
-// Catches what would come back from the assembler as a message without a place: fields that an
-// operation does not have, values used out of scope, operand types that its rule forbids, tiles
-// whose sizes are no powers of two. It is no copy of the assembler's own checks.
+// Catches errors that the assembler would report without a location: fields that an operation does
+// not have, values used out of scope, operand types that the operation's rule forbids, tile sizes
+// that are not powers of two. It does not repeat all of the assembler's own checks.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Module.h"
@@ -87,7 +87,7 @@ private:
       if (!checkFields(op))
         return;
       if (&op != &block.operations.back() && isTerminator(op.opcode))
-        return fail(op, "stands in the middle of a block");
+        return fail(op, "is a terminator in the middle of a block");
       checkTypes(op);
       for (const Region &region : op.regions)
         for (const Block &inner : region.blocks)

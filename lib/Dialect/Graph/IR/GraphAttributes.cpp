@@ -1,7 +1,6 @@
-//===- GraphAttributes.cpp - What functions say of arguments and sizes ----===//
+//===- GraphAttributes.cpp - Attributes of functions and arguments --------===//
 //
-// Checks the discardable attributes of graph functions, which later stages read without looking
-// twice.
+// Verifies the discardable attributes of graph functions, on which later stages rely.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"

@@ -1,7 +1,7 @@
-//===- GraphDecompose.cpp - Composites in terms of basic operations -------===//
+//===- GraphDecompose.cpp - Decomposition of composite operations ---------===//
 //
-// What every composite means. 16-bit inputs are converted up, computed in f32 and converted down at
-// the end. Infinite and empty inputs give what PyTorch gives.
+// Defines every composite in basic operations. 16-bit inputs are converted to f32, computed in f32
+// and converted back at the end. Infinite and empty inputs give the same results as in PyTorch.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -14,7 +14,7 @@ using namespace tessera;
 using namespace tessera::gir;
 
 namespace {
-/// Writes the basic operations of one composite.
+/// Builds the basic operations of one composite.
 class Writer {
 public:
   Writer(OpBuilder &builder, Operation *op)
@@ -25,7 +25,7 @@ public:
       return x;
     return CastOp::create(builder, loc, x, element, false);
   }
-  /// The input in the type that the composite computes in.
+  /// The input in the composite's computation type.
   Value widen(Value x) { return cast(x, accumulationType(type(x).getElementType())); }
   /// The replacement of the composite's result.
   Value finish(Value x) { return cast(x, type(result).getElementType()); }
@@ -37,7 +37,7 @@ public:
   Value reduce(tessera::ReduceOp op, Value x, ArrayRef<int64_t> dims) {
     return gir::ReduceOp::create(builder, loc, op, x, dims);
   }
-  /// Puts a value that lacks the dimensions `dims` of `like` back into its shape.
+  /// Broadcasts a value that lacks the dimensions `dims` of `like` to its shape.
   Value expand(Value x, Value like, ArrayRef<int64_t> dims) {
     SmallVector<int64_t> kept;
     for (int64_t dim = 0; dim < int64_t(type(like).getRank()); ++dim)
@@ -108,7 +108,7 @@ Value LogSumExpOp::decompose(OpBuilder &builder) {
   Value max = w.reduce(tessera::ReduceOp::Max, x, getDims());
   Value weight = w.map(ScalarOp::Exp, w.map(ScalarOp::Sub, {x, w.expand(max, x, getDims())}));
   Value sum = w.reduce(tessera::ReduceOp::Sum, weight, getDims());
-  // An infinite maximum is the result by itself, where inf - inf has made the sum nan.
+  // An infinite maximum is the result itself, since inf - inf makes the sum NaN.
   Value value = w.map(ScalarOp::Add, {w.map(ScalarOp::Log, sum), max});
   return w.finish(w.map(ScalarOp::Where, {w.map(ScalarOp::IsInf, max), max, value}));
 }
@@ -168,7 +168,7 @@ Value RmsNormOp::decompose(OpBuilder &builder) {
   return w.finish(apply(w, ScalarOp::Mul, y, getScale(), dims));
 }
 
-/// Sums, for each element, of the sources whose index is its own.
+/// For each element, the sum of the sources with its index.
 Value ScatterAddOp::decompose(OpBuilder &builder) {
   Writer w(builder, *this);
   Location loc = getLoc();
@@ -176,7 +176,7 @@ Value ScatterAddOp::decompose(OpBuilder &builder) {
   gir::TensorType from = cast<gir::TensorType>(sources.getType()),
                   to = cast<gir::TensorType>(getResult().getType());
   int64_t rank = to.getRank(), dim = getDim();
-  // The sources' dimension stands behind the others: [.., element, .., source].
+  // The sources' dimension comes last: [.., element, .., source].
   SmallVector<SymExpr> pairs(from.getShape());
   pairs[dim] = to.getDim(dim);
   pairs.push_back(from.getDim(dim));
@@ -200,7 +200,7 @@ Value ScatterAddOp::decompose(OpBuilder &builder) {
   Value isSent = w.map(ScalarOp::Eq, {at, own}), sent = spread(sources);
   Value chosen = w.map(ScalarOp::Where, {isSent, sent, w.constant(0, sent)});
   Value sum = w.reduce(tessera::ReduceOp::Sum, chosen, {rank});
-  // Beyond the sources nothing is added.
+  // Nothing is added past the sources.
   for (int64_t d = 0; d < rank; ++d) {
     auto type = cast<gir::TensorType>(sum.getType());
     SmallVector<SymExpr> border(type.getShape());

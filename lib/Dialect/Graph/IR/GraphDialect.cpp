@@ -1,11 +1,11 @@
 //===- GraphDialect.cpp - The Graph IR dialect and its tensor type --------===//
 //
-// The dialect's registration, the textual form of tensor types, and the vocabulary shared by
-// operations: iteration symbols, accumulation types, constants made by folding.
+// The dialect's registration, the textual form of tensor types, and helpers shared by operations:
+// iteration symbols, accumulation types, constants created by folding.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -108,8 +108,8 @@ Type gir::TensorType::parse(AsmParser &parser) {
   if (parser.parseLess())
     return {};
   while (true) {
-    // Dimensions are told from the element type by their tokens: capitalised names are no MLIR
-    // types.
+    // Dimensions are distinguished from the element type by their tokens: capitalised names are not
+    // MLIR types.
     OptionalParseResult type = parser.parseOptionalType(elementType);
     if (type.has_value()) {
       if (failed(*type) || parser.parseGreater())

@@ -1,8 +1,8 @@
-//===- GraphFold.cpp - Simplifications of graph operations ----------------===//
+//===- GraphFold.cpp - Folding of graph operations ------------------------===//
 //
-// Only rewrites that keep every value under IEEE arithmetic: x + 0 loses the sign of -0, so it
-// stays, while x - 0 and x + (-0) go. A tensor of one repeated number folds like that number,
-// whatever its shape is.
+// Only rewrites that preserve every value under IEEE arithmetic: x + 0 loses the sign of -0, so it
+// is kept, while x - 0 and x + (-0) fold. A splat tensor folds like its number, whatever its shape
+// is.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -54,7 +54,7 @@ static TypedAttr convertNumber(TypedAttr value, Type type) {
       return FloatAttr::get(type, v);
     if (type.isInteger(1))
       return integerAttr(type, v != 0);
-    // Outside the integer's range the result is the target's own.
+    // Outside the integer's range the result is target-dependent.
     APSInt result(type.getIntOrFloatBitWidth(), !formatOf(type).isSigned);
     bool isExact;
     if (number.getValue().convertToInteger(result, APFloat::rmTowardZero, &isExact) ==
@@ -71,7 +71,7 @@ static TypedAttr convertNumber(TypedAttr value, Type type) {
   return integerAttr(type, type.isInteger(1) ? v != 0 : formatOf(type).wrap(v));
 }
 
-/// The number that an elementwise operation gives for these numbers.
+/// The result of an elementwise operation on these numbers.
 static TypedAttr evaluateMap(ScalarOp op, ArrayRef<Attribute> inputs, Type resultElement) {
   SmallVector<double> floats;
   SmallVector<int64_t> integers;
@@ -118,17 +118,17 @@ OpFoldResult IotaOp::fold(FoldAdaptor) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-/// The operand of `value` if it is made by `op`.
+/// The operand of `value` if `op` defines it.
 static Value operandOf(ScalarOp op, Value value) {
   auto map = value.getDefiningOp<MapOp>();
   return map && map.getScalarOp() == op ? map.getInputs()[0] : Value();
 }
 
-/// The operand that `map` returns unchanged, if there is one. `constants` holds the operands that
-/// are numbers.
+/// The operand that `map` returns unchanged, if there is one. `constants` holds the constant
+/// operands.
 static Value foldToOperand(MapOp map, ArrayRef<Attribute> constants) {
   OperandRange x = map.getInputs();
-  auto eitherIs = [&](double value, bool negativeZero = false) -> Value {
+  auto operandBeside = [&](double value, bool negativeZero = false) -> Value {
     if (isNumber(constants[1], value, negativeZero))
       return x[0];
     return isNumber(constants[0], value, negativeZero) ? x[1] : Value();
@@ -139,15 +139,15 @@ static Value foldToOperand(MapOp map, ArrayRef<Attribute> constants) {
   case ScalarOp::Add:
   case ScalarOp::Or:
   case ScalarOp::Xor:
-    return eitherIs(0, isFloat);
+    return operandBeside(0, isFloat);
   case ScalarOp::Sub:
     return isNumber(constants[1], 0) ? x[0] : Value();
   case ScalarOp::Mul:
-    return eitherIs(1);
+    return operandBeside(1);
   case ScalarOp::And:
-    return eitherIs(isBool                                                             ? 1
-                    : tensorType(map.getResult()).getElementType().isUnsignedInteger() ? 255
-                                                                                       : -1);
+    return operandBeside(isBool                                                             ? 1
+                         : tensorType(map.getResult()).getElementType().isUnsignedInteger() ? 255
+                                                                                            : -1);
   case ScalarOp::Div:
   case ScalarOp::Pow:
     return isNumber(constants[1], 1) ? x[0] : Value();

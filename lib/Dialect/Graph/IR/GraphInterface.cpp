@@ -1,7 +1,7 @@
-//===- GraphInterface.cpp - How basic operations describe themselves ------===//
+//===- GraphInterface.cpp - GraphOpInterface of the basic operations ------===//
 //
-// The GraphOpInterface of every basic operation: iteration space, operand indices, scalar body,
-// reduction.
+// Implements GraphOpInterface for every basic operation: iteration space, operand indices, scalar
+// body, reduction.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -80,6 +80,15 @@ Index TransposeOp::getOperandIndex(unsigned) {
   return index;
 }
 
+Index MaterializeOp::getIterationSizes() { return shapeOf(getResult()); }
+ScalarBody MaterializeOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index MaterializeOp::getOperandIndex(unsigned) {
+  Index index;
+  for (int64_t dim = 0; dim < tensorType(getInput()).getRank(); ++dim)
+    index.push_back(iterationSymbol(dim));
+  return index;
+}
+
 Index SliceOp::getIterationSizes() { return shapeOf(getResult()); }
 ScalarBody SliceOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
 Index SliceOp::getOperandIndex(unsigned) {
@@ -129,7 +138,7 @@ SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr>
     return Index(from.size(), SymExpr(0)); // there are no elements
   Index result;
   while (!from.empty() || !to.empty()) {
-    // The shortest leading groups with equal products; all that is left where no product is seen to
+    // The shortest leading groups with equal products; the whole rest if no products are known to
     // be equal.
     unsigned numFrom = from.size(), numTo = to.size();
     for (unsigned i = 0; i <= from.size(); ++i)
@@ -147,7 +156,7 @@ SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr>
 }
 
 //===----------------------------------------------------------------------===//
-// Reads at computed places
+// Gathers
 //===----------------------------------------------------------------------===//
 
 Index GatherOp::getIterationSizes() { return shapeOf(getResult()); }

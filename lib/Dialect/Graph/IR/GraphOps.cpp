@@ -38,14 +38,14 @@ static ParseResult parsePlainFloat(OpAsmParser &parser, FloatAttr &attr) {
   return success();
 }
 
-/// The shortest digits that give the same double.
+/// The shortest decimal form that gives the same double.
 static void printPlainFloat(OpAsmPrinter &printer, Operation *, FloatAttr attr) {
   if (!attr.getValue().isFinite())
     return printer.printFloat(attr.getValue());
   char buffer[32];
   auto end = std::to_chars(buffer, std::end(buffer), attr.getValueAsDouble()).ptr;
   std::string text(buffer, end);
-  if (text.find('.') == std::string::npos) // MLIR tells floats from integers by the point
+  if (text.find('.') == std::string::npos) // MLIR distinguishes floats from integers by the point
     text.insert(std::min(text.find('e'), text.size()), ".0");
   printer << text;
 }

@@ -1,6 +1,6 @@
-//===- GraphVerify.cpp - What a valid graph operation is ------------------===//
+//===- GraphVerify.cpp - Verifiers of graph operations --------------------===//
 //
-// Verifiers compare sizes as expressions: two sizes are the same when their canonical forms are.
+// Verifiers compare sizes as expressions: two sizes are equal if their canonical forms are.
 // Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
@@ -106,7 +106,7 @@ LogicalResult IotaOp::verify() {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-/// Checks operand types against the operation's rule and gives the result's element type.
+/// Checks operand types against the operation's rule and returns the result's element type.
 static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
   SmallVector<Type> elements;
   for (Value input : op.getInputs())
@@ -121,8 +121,8 @@ static FailureOr<Type> inferMapElement(MapOp op, const ScalarOpInfo &info) {
       return failure();
 
   bool isFloat = isa<FloatType>(element);
-  bool needsFloat = info.rule == TypeRule::Float || info.rule == TypeRule::Test ||
-                    info.rule == TypeRule::Order;
+  bool needsFloat =
+      info.rule == TypeRule::Float || info.rule == TypeRule::Test || info.rule == TypeRule::Order;
   if (needsFloat && !isFloat)
     return op.emitOpError() << "expected floating point operands of " << op.getKind() << ", got "
                             << element;
@@ -183,6 +183,18 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+LogicalResult MaterializeOp::verify() {
+  std::optional<int64_t> alignment = getRowAlignment();
+  if (!alignment)
+    return success();
+  if (*alignment < 1 || !llvm::isPowerOf2_64(*alignment))
+    return emitOpError() << "expected rows aligned to a power of two, got " << *alignment;
+  gir::TensorType type = tensorType(getInput());
+  if (type.getRank() == 0 || type.getElementType().getIntOrFloatBitWidth() < 8)
+    return emitOpError() << "expected rows of whole bytes to align, got " << type;
+  return success();
+}
+
 LogicalResult TransposeOp::verify() {
   gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
   if (failed(expectSameElement(*this, getInput())) ||
@@ -212,7 +224,7 @@ LogicalResult ReshapeOp::verify() {
     return failure();
   SymExpr from = tensorType(getInput()).getNumElements(),
           to = tensorType(getResult()).getNumElements();
-  // A quotient is exact by a guard of the function, which the expressions do not show.
+  // A guard of the function makes the quotient exact, which the expressions do not show.
   if (from != to && !hasDivision(from) && !hasDivision(to))
     return emitOpError() << "expected a result of " << from.str() << " elements, got " << to.str();
   return success();
@@ -275,8 +287,8 @@ LogicalResult GatherOp::verify() {
   if (getIndices().empty())
     return emitOpError("expected at least one index, got none");
   if (failed(expectSortedDims(*this, getDims(), from.getRank())) ||
-      failed(expectCount(*this, "dims, one for each index", getDims().size(),
-                         getIndices().size())) ||
+      failed(
+          expectCount(*this, "dims, one for each index", getDims().size(), getIndices().size())) ||
       failed(expectCount(*this, "dimensions of the result in rest, one for each other dimension",
                          getRest().size(), from.getRank() - getDims().size())))
     return failure();
@@ -287,8 +299,7 @@ LogicalResult GatherOp::verify() {
     if (failed(expectShape(*this, "an index", type.getShape(), to.getShape())))
       return failure();
   }
-  for (auto [dim, size] :
-       llvm::zip_equal(getRest(), withoutDims(from.getShape(), getDims()))) {
+  for (auto [dim, size] : llvm::zip_equal(getRest(), withoutDims(from.getShape(), getDims()))) {
     if (failed(expectDim(*this, dim, to.getRank())))
       return failure();
     if (size != to.getDim(dim))
@@ -346,7 +357,7 @@ LogicalResult ScatterOp::verify() {
 // Reductions and contractions
 //===----------------------------------------------------------------------===//
 
-/// A sum's result has the operands' element type or the one it is accumulated in.
+/// A sum's result has the operands' element type or the accumulation type.
 static LogicalResult expectSumElement(Operation *op, Type got, Type element) {
   if (got == element || got == accumulationType(element))
     return success();
@@ -384,8 +395,8 @@ LogicalResult ScanOp::verify() {
   gir::TensorType type = tensorType(getInput());
   bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
   if (isLogical != type.isBool())
-    return emitOpError() << "expected an operand of " << (isLogical ? "bools" : "numbers") << " for "
-                         << getKind() << ", got " << type.getElementType();
+    return emitOpError() << "expected an operand of " << (isLogical ? "bools" : "numbers")
+                         << " for " << getKind() << ", got " << type.getElementType();
   if (failed(expectDim(*this, getDim(), type.getRank())))
     return failure();
   if (!getKey())
@@ -481,7 +492,7 @@ LogicalResult LogSoftmaxOp::verify() {
   return expectDim(*this, getDim(), tensorType(getInput()).getRank());
 }
 
-/// A floating point statistic over dimensions.
+/// A floating-point statistic over dimensions.
 static LogicalResult verifyStatistic(Operation *op, Value input, ArrayRef<int64_t> dims) {
   gir::TensorType from = tensorType(input), to = tensorType(op->getResult(0));
   if (failed(expectFloat(op, input)) || failed(expectSortedDims(op, dims, from.getRank())) ||

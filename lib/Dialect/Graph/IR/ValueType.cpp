@@ -1,4 +1,4 @@
-//===- ValueType.cpp - The one narrow type of a function ------------------===//
+//===- ValueType.cpp - The common narrow type of a function ---------------===//
 #include "tessera/Dialect/Graph/IR/ValueType.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace tessera;
 
-/// What the function's results, and operations that are there for their own sake, are made of.
+/// The operations that the function's results and side effects depend on.
 static DenseSet<Operation *> usedOperations(func::FuncOp function) {
   DenseSet<Operation *> used;
   SmallVector<Operation *> work;
@@ -36,11 +36,12 @@ Type gir::narrowValueType(func::FuncOp function) {
   };
   llvm::for_each(function.getArgumentTypes(), note);
   llvm::for_each(function.getResultTypes(), note);
-  // Casts that go away change nothing: to the type that is there, or of what nobody asks for. Those to integers keep no digits.
+  // Redundant casts (to the same type, or without users) and casts to integers do not count.
   DenseSet<Operation *> used = usedOperations(function);
   function.walk([&](CastOp cast) {
     bool isNumber = isa<FloatType>(cast.getType().getElementType());
-    agree &= !isNumber || !cast.getExplicit_() || cast.getInput().getType() == cast.getType() || !used.contains(cast);
+    agree &= !isNumber || !cast.getExplicit_() || cast.getInput().getType() == cast.getType() ||
+             !used.contains(cast);
   });
   return agree ? common : Type();
 }

@@ -1,4 +1,4 @@
-//===- Accumulate.cpp - Sums in the type that the policy asks for ---------===//
+//===- Accumulate.cpp - Accumulation in the policy's type -----------------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,7 +14,7 @@ namespace tessera::gir {
 
 static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
 
-/// Whether the operation joins many elements and rounds on the way.
+/// Whether the operation accumulates many elements with rounding.
 static bool accumulates(Operation *op) {
   if (!isa<gir::ReduceOp, gir::ScanOp, gir::ContractOp>(op))
     return false;
@@ -25,7 +25,7 @@ static bool accumulates(Operation *op) {
   return rounds && isa<FloatType>(element) && !element.isF64();
 }
 
-/// Converts the operands before the operation, and the result behind.
+/// Converts the operands before the operation, and the result after it.
 static void accumulateInF64(Operation *op) {
   OpBuilder builder(op);
   Type wide = builder.getF64Type();
@@ -35,8 +35,7 @@ static void accumulateInF64(Operation *op) {
   gir::TensorType narrow = tensorType(result);
   result.setType(narrow.withElementType(wide));
   builder.setInsertionPointAfter(op);
-  auto rounded =
-      gir::CastOp::create(builder, op->getLoc(), result, narrow.getElementType(), false);
+  auto rounded = gir::CastOp::create(builder, op->getLoc(), result, narrow.getElementType(), false);
   result.replaceAllUsesExcept(rounded, rounded);
 }
 

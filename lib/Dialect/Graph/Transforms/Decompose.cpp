@@ -1,4 +1,4 @@
-//===- Decompose.cpp - Composites into basic operations -------------------===//
+//===- Decompose.cpp - Decomposes composites into basic operations --------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 using namespace mlir;
@@ -13,7 +13,7 @@ namespace {
 struct Decompose : gir::impl::GraphDecomposeBase<Decompose> {
   void runOnOperation() override {
     SmallVector<gir::CompositeOpInterface> composites;
-    // Sums at computed places are left to the scheduler, which knows how the machine adds them.
+    // scatter_add is left to the scheduler, which chooses the form for the target.
     getOperation()->walk([&](gir::CompositeOpInterface op) {
       if (!isa<gir::ScatterAddOp>(op))
         composites.push_back(op);

@@ -1,19 +1,19 @@
-//===- DistributeConcat.cpp - Work on a concatenation into its parts ------===//
+//===- DistributeConcat.cpp - Distributes operations over the parts of a concatenation -===//
 //
-// A reduction along a concatenated dimension is the join of the reductions of the parts, maps work
-// on each part by itself, and a slice inside one part is a slice of that part. So where nothing
-// needs the concatenation as a whole it is never put together: everything between it and the
-// operations that take the dimension away is done once per part.
+// A reduction along a concatenated dimension combines the reductions of the parts, maps apply to
+// each part separately, and a slice inside one part is a slice of that part. If no user needs the
+// whole concatenation it is never materialized: all operations between it and the operations that
+// remove the dimension are done once per part.
 //
-// All values on the way are found first (`follow`); one that has another use keeps the
-// concatenation. Then each operation on the way is written once per part, in program order.
+// All affected values are found first (`collectAffected`); a value with another use keeps the
+// concatenation. Then each affected operation is cloned once per part, in program order.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "tessera/Analysis/SizeFacts.h"
+#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -31,7 +31,7 @@ int64_t positionOf(ArrayRef<int64_t> dims, int64_t dim) {
   return found == dims.end() ? -1 : found - dims.begin();
 }
 
-/// One concatenation and what is computed from it along its dimension.
+/// One concatenation and the operations on it that keep its dimension.
 class Distribution {
 public:
   Distribution(gir::ConcatOp concat) : concat(concat) {
@@ -43,7 +43,7 @@ public:
     }
   }
 
-  /// One part is long and the others are few elements beside it: they cost no loop of their own.
+  /// One part is long and the others have few elements: they need no separate loop.
   bool isWorthwhile(const SizeFacts &facts) {
     unsigned longest = 0;
     for (unsigned i = 1; i < sizes.size(); ++i)
@@ -61,13 +61,14 @@ public:
     return others <= kShort && 2 * others <= facts.hint(sizes[longest]);
   }
 
-  /// Finds everything that has the concatenated dimension; false if something needs it whole.
-  bool follow() {
+  /// Finds everything that has the concatenated dimension; returns false if an operation needs it
+  /// whole.
+  bool collectAffected() {
     dimOf[concat] = concat.getDim();
     for (Operation *op = concat->getNextNode(); op; op = op->getNextNode()) {
       if (llvm::none_of(op->getOperands(), [&](Value v) { return dimOf.contains(v); }))
         continue;
-      if (!followThrough(op))
+      if (!collectThrough(op))
         return false;
       way.push_back(op);
     }
@@ -86,10 +87,10 @@ public:
   }
 
 private:
-  /// Short parts have at most so many elements together.
+  /// The maximum number of elements of all short parts together.
   static constexpr int64_t kShort = 16;
 
-  bool followThrough(Operation *op) {
+  bool collectThrough(Operation *op) {
     auto carry = [&](int64_t dim) {
       dimOf[op->getResult(0)] = dim;
       return true;
@@ -123,11 +124,11 @@ private:
       return carry(dim - llvm::count_if(reduce.getDims(), [&](int64_t d) { return d < dim; }));
     }
     if (auto slice = llvm::dyn_cast<gir::SliceOp>(op))
-      return isWhole(slice, dim) ? carry(dim) : partOf(slice, dim) >= 0;
+      return coversWholeDim(slice, dim) ? carry(dim) : partOf(slice, dim) >= 0;
     return false;
   }
 
-  /// Which of the summed dimensions is the concatenated one; -1 if not all operands agree.
+  /// Which of the contracted dimensions is the concatenated one; -1 if the operands disagree.
   int64_t summedPosition(gir::ContractOp contract) {
     int64_t position = -1;
     for (auto [operand, dims] : {std::pair(contract.getLhs(), contract.getLhsContract()),
@@ -143,12 +144,12 @@ private:
     return position;
   }
 
-  static bool isWhole(gir::SliceOp slice, int64_t dim) {
+  static bool coversWholeDim(gir::SliceOp slice, int64_t dim) {
     return slice.getStart(dim).isConstant(0) && slice.getSteps()[dim] == 1 &&
            tensorType(slice.getResult()).getDim(dim) == tensorType(slice.getInput()).getDim(dim);
   }
 
-  /// The part inside which the slice lies, -1 if that is not certain.
+  /// The part that contains the slice; -1 if that is not certain.
   int64_t partOf(gir::SliceOp slice, int64_t dim) {
     if (slice.getSteps()[dim] != 1)
       return -1;
@@ -188,7 +189,7 @@ private:
                                               SmallVector<int64_t>(type.getRank(), 1), shape);
   }
 
-  /// The operation on part `i`, which gives elements of type `element`.
+  /// The operation on part `i`, with elements of type `element`.
   Value onPart(OpBuilder &builder, Operation *op, ArrayRef<int64_t> dims, unsigned i,
                Type element) {
     IRMapping mapping;
@@ -231,7 +232,7 @@ private:
                                              slice.getSteps(), tensorType(result).getShape()));
       return;
     }
-    // Sums are joined before they are rounded.
+    // Sums are combined before they are rounded.
     tessera::ReduceOp kind =
         contract ? tessera::ReduceOp::Sum : llvm::cast<gir::ReduceOp>(op).getReduceOp();
     bool isSum = kind == tessera::ReduceOp::Sum || kind == tessera::ReduceOp::Prod;
@@ -250,7 +251,7 @@ private:
 
   gir::ConcatOp concat;
   SmallVector<SymExpr> sizes, offsets;
-  llvm::DenseMap<Value, int64_t> dimOf; ///< values that have the dimension, and where
+  llvm::DenseMap<Value, int64_t> dimOf; ///< values that have the dimension, and its position
   llvm::DenseMap<Value, SmallVector<Value>> partsOf;
   SmallVector<Operation *> way; ///< the operations on them, in program order
 };
@@ -263,7 +264,7 @@ struct DistributeConcat : gir::impl::GraphDistributeConcatBase<DistributeConcat>
       function.walk([&](gir::ConcatOp op) { concats.push_back(op); });
       for (gir::ConcatOp concat : concats) {
         Distribution distribution(concat);
-        if (distribution.isWorthwhile(facts) && distribution.follow())
+        if (distribution.isWorthwhile(facts) && distribution.collectAffected())
           distribution.rewrite();
       }
     });

@@ -1,27 +1,30 @@
-//===- ExpandSorts.cpp - Sorting in terms of basic operations -------------===//
+//===- ExpandSorts.cpp - Sorts as scans and scatters ----------------------===//
 //
-// A radix sort from the last digit to the first. Every element is one word of 64 bits: what is left
-// of its key in the low bits, its index above. A pass looks at the last digit and sends the words
-// without it to their places, stably, so that all passes are the same program and the last one
-// leaves the indices. Keys of 64 bits are sorted by their lower half first.
+// A least-significant-digit radix sort. Every element is one 64-bit word: the remaining bits of its
+// key in the low bits, its index above. A pass takes the last digit and scatters the words without
+// it to their sorted positions, stably. All passes are therefore the same program, and the last one
+// leaves the indices. 64-bit keys are sorted by their lower half first.
 //
-// The place of a word is the number of words before it in the order of (digit, position). Rows are
-// cut into blocks. Over the blocks, words of each digit are counted and the counts are summed up (a
-// scan); inside of a block a word's rank among those of its digit is a running count.
+// The position of a word is the number of words before it in the order of (digit, position). Rows
+// are divided into blocks. The words of each digit are counted per block and the counts are
+// scanned; inside a block a word's rank among those of its digit is a running count.
 //
-// Where rows are walked along, words are counted by adding to a table with an entry for each digit,
-// which must be short beside a block: digits have eight bits and blocks some thousands of words, or
-// eleven bits in long rows, whose blocks are as much longer. A row's blocks have one length, so that
-// at most one word per block is missing. What is left of a word is kept in 32 bits as soon as it fits
-// there. Elsewhere digits have four bits and blocks 256 words. A block's words of each digit are counted by a
-// reduction, and ranks are scans of counters of eight bits, eight of which share an integer. Rows are
-// padded to whole blocks by words of the largest key, which stay behind all others.
+// Where a target processes rows sequentially (CPUs), words are counted by adding to a table with an
+// entry for each digit. The table must be short compared to a block: digits have eight bits and
+// blocks some thousands of words, or eleven bits in long rows, whose blocks are longer by the same
+// factor. A row's blocks have one length, so that at most one word per block is missing. The rest
+// of a word is kept in 32 bits as soon as it fits.
+//
+// Elsewhere (GPUs) digits have four bits and blocks 256 words. A reduction counts a block's words
+// of each digit, and ranks are scans of eight-bit counters, eight of which share an integer. Rows
+// are padded to whole blocks by words of the largest key, which stay after all others.
 //
 // The first few elements of a row are found without sorting it: each block of 64 has its own first
-// element, and as many blocks as elements are wanted, those that come first by theirs, have them all.
+// element, and the k blocks whose first elements come first contain the k first elements of the
+// row.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Analysis/SizeFacts.h"
+#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include <bit>
@@ -38,7 +41,7 @@ namespace tessera::gir {
 
 namespace {
 
-/// Writes the sort of one tensor along its last dimension.
+/// Builds the sort of one tensor along its last dimension.
 class Sorter {
 public:
   Sorter(OpBuilder &builder, ArgSortOp op, bool walks)
@@ -64,7 +67,7 @@ public:
 
 private:
   static gir::TensorType type(Value x) { return cast<gir::TensorType>(x.getType()); }
-  /// The number of dimensions before the one that is sorted.
+  /// The number of dimensions before the sorted one.
   int64_t rank() const { return lead.size(); }
   SmallVector<SymExpr> shape(ArrayRef<SymExpr> last) const {
     SmallVector<SymExpr> result(lead);
@@ -94,7 +97,7 @@ private:
     return SliceOp::create(builder, loc, rows, starts, SmallVector<int64_t>(rank() + 1, 1),
                            shape(count));
   }
-  /// Rows of so many elements, the last of them this number.
+  /// Pads rows to this many elements with the given number.
   Value padded(Value rows, SymExpr size, int64_t number) {
     SymExpr missing = size - type(rows).getShape().back();
     if (missing.isConstant(0))
@@ -104,7 +107,7 @@ private:
   Value reshape(Value x, ArrayRef<SymExpr> last) {
     return ReshapeOp::create(builder, loc, x, shape(last));
   }
-  /// Elements of rows at places in them.
+  /// Gathers elements of rows.
   Value gather(Value rows, Value places) {
     SmallVector<int64_t> rest(rank());
     std::iota(rest.begin(), rest.end(), 0);
@@ -114,15 +117,15 @@ private:
     return ScanOp::create(builder, loc, tessera::ReduceOp::Sum, x, type(x).getRank() - 1);
   }
 
-  /// Whether the elements are in memory, and so have no more digits than their type.
-  static bool isRounded(Value x) {
-    while (isa_and_nonnull<TransposeOp, ReshapeOp, SliceOp, BroadcastOp, GatherOp>(
-        x.getDefiningOp()))
+  /// Whether the elements are loaded from memory, so that they have the precision of their type.
+  static bool isLoadedFromArgument(Value x) {
+    while (
+        isa_and_nonnull<TransposeOp, ReshapeOp, SliceOp, BroadcastOp, GatherOp>(x.getDefiningOp()))
       x = x.getDefiningOp()->getOperand(0);
     return isa<BlockArgument>(x);
   }
 
-  /// Integers that are ordered as the elements shall be, and the number of their bits: from 0 to
+  /// Integers with the required order of the elements, and the number of their bits: from 0 to
   /// 2^bits - 1, or any int64.
   std::pair<Value, int64_t> keys() {
     Type element = type(input).getElementType();
@@ -131,9 +134,9 @@ private:
     int64_t bits = real && !element.isF64() ? 32 : element.getIntOrFloatBitWidth();
     if (bits == 64)
       return {descending ? map(ScalarOp::Not, key) : key, bits};
-    // Of a narrow number the last digits in f32 say nothing.
+    // The last digits of a narrow number are zero in f32.
     if (int64_t unused = real ? 24 - int64_t(real.getFPMantissaWidth()) : 0;
-        unused > 0 && isRounded(input)) {
+        unused > 0 && isLoadedFromArgument(input)) {
       key = map(ScalarOp::Shr, key, unused);
       bits -= unused;
     }
@@ -155,7 +158,8 @@ private:
         reshape(padded(key, parts * SymExpr(size), largest), {parts, SymExpr(size)}),
         ArrayRef<int64_t>{rank() + 1});
     Value chosen = take(sorted(best, iota(type(best), rank()), bits, parts), SymExpr(count));
-    // Equal elements keep their order where blocks do: a block's place is the number of those before.
+    // Equal elements keep their order if blocks do: a block's position is the number of blocks
+    // before it.
     Value mine = spread(chosen, count, 0), other = spread(chosen, count, 1);
     Value isBefore = cast(map(ScalarOp::Lt, {other, mine}), 64);
     Value place = gir::ReduceOp::create(builder, loc, tessera::ReduceOp::Sum, isBefore,
@@ -171,7 +175,7 @@ private:
     return take(sorted(key, index, bits, parts * SymExpr(size)), SymExpr(count));
   }
 
-  /// Indices below `end` in the order of keys, those of equal keys in the order that they have.
+  /// Indices below `end` in the order of keys; equal keys keep their order.
   Value sorted(Value key, Value indices, int64_t bits, SymExpr end) {
     SymExpr length = type(key).getShape().back();
     bool isLong = facts.hint(length) >= 32768;
@@ -199,7 +203,7 @@ private:
     return cast(words, 64);
   }
 
-  /// Words in the order of their last digit, and without it, which leaves so many bits.
+  /// The words in the order of their last digit, without that digit, as words of `width` bits.
   Value pass(Value row, unsigned width) {
     Value words = reshape(row, {blocks, block});
     Value digit = map(ScalarOp::And, words, digits - 1);
@@ -221,7 +225,7 @@ private:
     return BroadcastOp::create(builder, loc, x, sizes, dims);
   }
 
-  /// How many words of every digit each block has: [.., digit, block]. Counters of 16 bits for four
+  /// The number of words of every digit in each block: [.., digit, block]. 16-bit counters for four
   /// digits share an integer.
   Value countsOf(Value digit) {
     constexpr int64_t shared = 4;
@@ -239,16 +243,16 @@ private:
     return cast(map(ScalarOp::And, sums, 0xFFFF), 32);
   }
 
-  /// The first bit of a digit's counter where so many share an integer, of 2^`log` bits each.
+  /// The first bit of a digit's counter in an integer that holds several counters of 2^`log` bits
+  /// each.
   Value shifted(Value digit, int64_t shared, int64_t log) {
     return map(ScalarOp::Shl, map(ScalarOp::And, digit, shared - 1), log);
   }
 
-  /// Where the words of this digit and block begin, by adding to a table for every block: behind
-  /// those of the same digit in earlier blocks, and those of smaller digits in all.
+  /// The first position for each digit and block, with one table per block: after the words of the
+  /// same digit in earlier blocks, and those of smaller digits in all blocks.
   Value walkedStarts(Value digit) {
-    auto counters =
-        gir::TensorType::get(shape({blocks, SymExpr(digits)}), builder.getI32Type());
+    auto counters = gir::TensorType::get(shape({blocks, SymExpr(digits)}), builder.getI32Type());
     Value none = ConstantOp::create(builder, loc, counters, builder.getI32IntegerAttr(0));
     Value key = cast(digit, 32);
     Value counts =
@@ -263,7 +267,7 @@ private:
     return GatherOp::create(builder, loc, starts, key, ArrayRef<int64_t>{rank() + 1}, rest);
   }
 
-  /// The same for all words at a time.
+  /// The same for all words at once.
   Value startsOf(Value digit) {
     if (walks)
       return walkedStarts(digit);
@@ -276,8 +280,8 @@ private:
     return cast(gather(before, place), 64);
   }
 
-  /// How many words of the same digit are before each in its block. The own word, counted by the
-  /// scan, is taken off first: it may be the 256th.
+  /// The number of earlier words of the same digit in the block. The word itself, counted by the
+  /// scan, is subtracted first: it may be the 256th.
   Value ranksOf(Value digit) {
     if (walks) {
       Value key = cast(digit, 32), one = number(1, key);
@@ -300,7 +304,7 @@ private:
   bool descending, walks;
   SizeFacts facts;
   SmallVector<SymExpr> lead;
-  // Of the rows that are sorted at present: their digits, and how they are cut into blocks.
+  // The digits and blocks of the rows that are being sorted.
   int64_t digitBits = 0, digits = 0;
   SymExpr blocks, block;
 };

@@ -1,7 +1,7 @@
 //===- ScheduleOps.cpp - Textual form and helpers of the operations -------===//
 //
-// A kernel is printed with its arguments named in its head, as loops are, so that the text is read
-// and edited from top to bottom; lists of dimensions are plain names.
+// A kernel is printed with named arguments in its head, like a loop, so that the text is read and
+// edited from top to bottom; lists of dimensions are plain names.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
@@ -118,8 +118,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseKeyword("dims") ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) ||
       parser.parseKeyword("order") || parseNames(parser, order) ||
-      parseLaunchHints(parser, hints) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+      parseLaunchHints(parser, hints) || parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   result.addAttribute(getDimsAttrName(result.name), builder.getArrayAttr(dims));
   result.addAttribute(getOrderAttrName(result.name), order);

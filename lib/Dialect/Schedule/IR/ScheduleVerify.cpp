@@ -1,8 +1,8 @@
-//===- ScheduleVerify.cpp - What a valid schedule is ----------------------===//
+//===- ScheduleVerify.cpp - Verifiers of schedule operations --------------===//
 //
-// A value's dimensions follow from its operands: their union, less what is reduced, in the order in
-// which the kernel declares them. States must be relative to the gauge that they name, since only
-// then may the loop re-base them. Messages say what was expected and what was found.
+// A value's dimensions follow from its operands: their union without the reduced ones, in the order
+// in which the kernel declares them. States must be relative to the gauge that they name; only then
+// may the loop rescale them. Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -27,20 +27,20 @@ static std::string listText(ArrayRef<StringAttr> dims) {
 static FailureOr<KernelOp> expectKernel(Operation *op) {
   if (auto kernel = op->getParentOfType<KernelOp>())
     return kernel;
-  op->emitOpError("expected to stand inside a sched.kernel");
+  op->emitOpError("expected to be inside a sched.kernel");
   return failure();
 }
 
 static FailureOr<StreamOp> expectStream(Operation *op) {
   if (auto stream = dyn_cast_or_null<StreamOp>(op->getParentOp()))
     return stream;
-  op->emitOpError("expected to stand inside a sched.stream");
+  op->emitOpError("expected to be inside a sched.stream");
   return failure();
 }
 
 static bool contains(ArrayAttr names, StringAttr name) { return llvm::is_contained(names, name); }
 
-/// Checks that the result's dimensions are those of the operands less `reduced`.
+/// Checks that the result's dimensions are those of the operands without `reduced`.
 static LogicalResult expectUnion(Operation *op, KernelOp kernel, ValueRange operands,
                                  ArrayAttr reduced = {}) {
   SmallVector<StringAttr> expected;
@@ -142,9 +142,9 @@ LogicalResult KernelOp::verifyRegions() {
 LogicalResult StreamOp::verify() {
   auto kernel = dyn_cast_or_null<KernelOp>((*this)->getParentOp());
   if (!kernel)
-    return emitOpError("expected to stand directly inside a sched.kernel");
+    return emitOpError("expected to be directly inside a sched.kernel");
   if (getOver().empty())
-    return emitOpError("expected a dimension to walk over, got none");
+    return emitOpError("expected a dimension to iterate over, got none");
   for (auto [i, name] : llvm::enumerate(getOver().getAsRange<StringAttr>())) {
     DimAttr dim = kernel.getDim(name);
     if (!dim)
@@ -212,8 +212,9 @@ LogicalResult GaugeOp::verify() {
   auto kernel = cast<KernelOp>((*stream)->getParentOp());
   Type element = valType(getExponent()).getElementType();
   if (getIndicator() ? element.isInteger(1) : !isa<FloatType>(element))
-    return emitOpError() << "expected " << (getIndicator() ? "numbers" : "a floating point exponent")
-                         << ", got " << element;
+    return emitOpError() << "expected "
+                         << (getIndicator() ? "numbers" : "a floating point exponent") << ", got "
+                         << element;
   if (failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
     return failure();
   return expectUnion(*this, kernel, getExponent(), stream->getOver());
@@ -233,7 +234,8 @@ LogicalResult WeighOp::verify() {
   if (gauge && gauge.getIndicator())
     return emitOpError("expected a gauge of an exponent, got an indicator");
   if (gauge && gauge.getScale() != getScale())
-    return emitOpError() << "expected the gauge's scale " << gauge.getScaleAttr() << ", got " << getScaleAttr();
+    return emitOpError() << "expected the gauge's scale " << gauge.getScaleAttr() << ", got "
+                         << getScaleAttr();
   for (StringAttr dim : valType(getGauge()).getDims())
     if (!valType(getExponent()).hasDim(dim))
       return emitOpError() << "expected a gauge over dimensions of the exponent, got '"
@@ -241,7 +243,8 @@ LogicalResult WeighOp::verify() {
   return expectUnion(*this, *kernel, getOperands());
 }
 
-/// The weights, and the gauges that are no weights', among the operations of `stream` that `values` are computed from.
+/// The weights, and the gauges without weights, among the operations of `stream` that `values` are
+/// computed from.
 static void collectWeights(StreamOp stream, ValueRange values, SmallVectorImpl<WeighOp> &weights,
                            SmallVectorImpl<GaugeOp> &gauges) {
   llvm::SetVector<Operation *> work;
@@ -262,7 +265,7 @@ static void collectWeights(StreamOp stream, ValueRange values, SmallVectorImpl<W
   }
 }
 
-/// What reductions and states have in common: a monoid, one value or a product of two, and types.
+/// Common checks of reductions and states: a monoid, one value or a product of two, and types.
 static LogicalResult verifyJoin(Operation *op, StringRef kind, ValueRange values, Type result) {
   std::optional<tessera::ReduceOp> monoid = reduceOpByName({kind.data(), kind.size()});
   if (!monoid)
@@ -281,8 +284,8 @@ static LogicalResult verifyJoin(Operation *op, StringRef kind, ValueRange values
     return expectElement(op, "a result", element, result);
   }
   if (isa<FloatType>(element) != isa<FloatType>(result))
-    return op->emitOpError() << "expected a result in the kind of number that is joined, "
-                             << element << ", got " << result;
+    return op->emitOpError() << "expected a result of the operands' kind of number, " << element
+                             << ", got " << result;
   return success();
 }
 
@@ -318,8 +321,10 @@ LogicalResult AccumulateOp::verify() {
   if (!gauge || gauge->getParentOp() != *stream)
     return emitOpError("expected a sched.gauge of this stream after 'rel'");
   if (gauge.getIndicator()) {
-    if (!weights.empty() || gauges.empty() || llvm::any_of(gauges, [&](GaugeOp g) { return g != gauge; }))
-      return emitOpError("expected values that compare with the indicator after 'rel', and with no other gauge");
+    if (!weights.empty() || gauges.empty() ||
+        llvm::any_of(gauges, [&](GaugeOp g) { return g != gauge; }))
+      return emitOpError(
+          "expected values that compare with the indicator after 'rel', and with no other gauge");
   } else if (getReduceOp() != tessera::ReduceOp::Sum || !isa<FloatType>(element)) {
     return emitOpError() << "expected a floating point 'sum' relative to a gauge, got '"
                          << getKind() << "' of " << element;
@@ -345,7 +350,8 @@ LogicalResult ScanOp::verify() {
       failed(verifyJoin(*this, getKind(), getValue(), valType(getResult()).getElementType())))
     return failure();
   if (stream->getOver().size() != 1)
-    return emitOpError() << "expected a stream over one dimension, got " << stream->getOver().size();
+    return emitOpError() << "expected a stream over one dimension, got "
+                         << stream->getOver().size();
   auto kernel = cast<KernelOp>((*stream)->getParentOp());
   auto along = cast<StringAttr>(stream->getOver()[0]);
   SmallVector<StringAttr> dims;
@@ -366,7 +372,8 @@ LogicalResult ScanOp::verify() {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Parses the index of a load or store and checks its rank; gives the dimensions that occur in it.
+/// Parses the index of a load or store and checks its rank; returns the dimensions that occur in
+/// it.
 static FailureOr<SmallVector<StringAttr>> verifyIndex(Operation *op, KernelOp kernel,
                                                       gir::TensorType tensor, ArrayAttr index) {
   FailureOr<SmallVector<SymExpr>> expressions = parseExpressions(op, index);
@@ -380,27 +387,28 @@ static FailureOr<SmallVector<StringAttr>> verifyIndex(Operation *op, KernelOp ke
   return kernel.getDimsIn(*expressions);
 }
 
-/// The stream dimensions that `op` may see are those of the stream that it stands in.
+/// `op` may depend only on the stream dimensions of its own stream.
 static LogicalResult expectStreamed(Operation *op, KernelOp kernel, ArrayRef<StringAttr> dims) {
   auto stream = dyn_cast<StreamOp>(op->getParentOp());
   for (StringAttr dim : dims)
     if (kernel.getDim(dim).isStream() && !(stream && contains(stream.getOver(), dim)))
-      return op->emitOpError() << "expected to stand inside a sched.stream over '" << dim.getValue()
+      return op->emitOpError() << "expected to be inside a sched.stream over '" << dim.getValue()
                                << "'";
   return success();
 }
 
-/// Checks the values that say where elements are, and that the index uses no others.
+/// Checks the gather indices, and that the index uses no others.
 template <typename OpTy> static LogicalResult verifyPlaces(OpTy op) {
   size_t count = op.getPlaces().size(), limits = op.getBelow() ? op.getBelow()->size() : 0;
   if (limits != count)
-    return op.emitOpError() << "expected " << count << " limits, one for each place, got " << limits;
+    return op.emitOpError() << "expected " << count << " limits, one for each place, got "
+                            << limits;
   if (count && failed(parseExpressions(op, *op.getBelow())))
     return failure();
   for (Value place : op.getPlaces()) {
     Type element = valType(place).getElementType();
     if (!element.isInteger() || element.isInteger(1))
-      return op.emitOpError() << "expected integers as places, got " << element;
+      return op.emitOpError() << "expected integer gather indices, got " << element;
   }
   FailureOr<SmallVector<SymExpr>> expressions = parseExpressions(op, op.getIndex());
   if (failed(expressions))
@@ -411,13 +419,13 @@ template <typename OpTy> static LogicalResult verifyPlaces(OpTy op) {
   for (StringRef symbol : symbols) {
     unsigned place;
     if (symbol.consume_front("#") && (symbol.getAsInteger(10, place) || place >= count))
-      return op.emitOpError() << "expected a place below " << count << " in the index, got '#"
-                              << symbol << "'";
+      return op.emitOpError() << "expected a gather index below " << count
+                              << " in the index, got '#" << symbol << "'";
   }
   return success();
 }
 
-/// Dimensions and those of values, in the kernel's order.
+/// The union of dimensions and those of values, in the kernel's order.
 static SmallVector<StringAttr> withDimsOf(KernelOp kernel, ArrayRef<StringAttr> dims,
                                           ValueRange values) {
   SmallVector<StringAttr> result;
@@ -454,7 +462,7 @@ LogicalResult StoreOp::verify() {
   if (failed(kernel) || failed(verifyPlaces(*this)))
     return failure();
   if (getSum() && getPlaces().empty())
-    return emitOpError("expected places of a 'sum'");
+    return emitOpError("expected scatter indices for a 'sum'");
   if (getUnordered() && !getSum())
     return emitOpError("expected 'unordered' with a sum");
   auto tensor = cast<gir::TensorType>(getTensor().getType());
@@ -477,9 +485,11 @@ LogicalResult StoreOp::verify() {
 
 LogicalResult CheckOp::verify() {
   FailureOr<KernelOp> kernel = expectKernel(*this);
-  if (failed(kernel) || failed(expectStreamed(*this, *kernel, withDimsOf(*kernel, {}, getOperands()))))
+  if (failed(kernel) ||
+      failed(expectStreamed(*this, *kernel, withDimsOf(*kernel, {}, getOperands()))))
     return failure();
-  Type condition = valType(getCondition()).getElementType(), value = valType(getValue()).getElementType();
+  Type condition = valType(getCondition()).getElementType(),
+       value = valType(getValue()).getElementType();
   if (!condition.isInteger(1))
     return emitOpError() << "expected a condition, got " << condition;
   if (!value.isSignlessInteger(64))
@@ -583,7 +593,8 @@ LogicalResult BoundOp::verify() {
   if (!isTest && getKind() != "min" && getKind() != "max")
     return emitOpError() << "expected min, max, any or all, got " << getKind();
   if (isTest != element.isInteger(1))
-    return emitOpError() << "expected " << (isTest ? "bools" : "numbers") << " for " << getKind() << ", got " << element;
+    return emitOpError() << "expected " << (isTest ? "bools" : "numbers") << " for " << getKind()
+                         << ", got " << element;
   if (failed(expectElement(*this, "a result", element, valType(getResult()).getElementType())))
     return failure();
   return expectUnion(*this, *kernel, getValue(), getOver());

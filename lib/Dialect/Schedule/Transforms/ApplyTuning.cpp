@@ -1,4 +1,5 @@
 //===- ApplyTuning.cpp - Measured tiles and hints -------------------------===//
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -14,10 +15,10 @@ namespace tessera::sched {
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
 } // namespace tessera::sched
 
-/// More elements than a program of a GPU has room for.
+/// More elements than a CTA can hold.
 static constexpr int64_t kMostElements = 1 << 18;
 
-/// Why a choice cannot be the kernel's; empty: it can.
+/// Why a choice does not fit the kernel; empty if it does.
 static std::string whyNot(KernelOp kernel, const MeasuredChoice &choice) {
   if (choice.tiles.size() != kernel.getDims().size())
     return llvm::formatv("expected {0} tiles, got {1}", kernel.getDims().size(),
@@ -76,15 +77,19 @@ struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyT
     if (!tell)
       tell = [this](const std::string &problem) { getOperation().emitWarning(problem); };
     if (!given) {
+      FailureOr<GpuDescription> gpu = gpuOf(getOperation());
+      if (failed(gpu))
+        return signalPassFailure();
       std::vector<std::string> problems;
-      given = std::make_shared<TuningTable>(TuningTable::read(table, chip, problems));
+      given = std::make_shared<TuningTable>(TuningTable::read(table, gpu->chip, problems));
       llvm::for_each(problems, tell);
     }
     if (given->empty())
       return;
     getOperation().walk([&](KernelOp kernel) {
-      auto road = kernel->getAttrOfType<StringAttr>(kRoad);
-      const MeasuredChoice *choice = road && road != kByTiles ? nullptr : given->find(signatureOf(kernel));
+      auto backend = kernel->getAttrOfType<StringAttr>(kBackend);
+      const MeasuredChoice *choice =
+          backend && backend != kCudaTile ? nullptr : given->find(signatureOf(kernel));
       if (!choice)
         return;
       if (std::string problem = whyNot(kernel, *choice); problem.empty())

@@ -1,10 +1,10 @@
-//===- Signature.cpp - What a kernel's speed depends on -------------------===//
+//===- Signature.cpp - The signature of a kernel --------------------------===//
 //
-// The kernel's own text, of a copy that has all tiles 1 and no hints, in which dimensions and
-// run-time sizes are numbered in the order of their first occurrence: a program that spells them
-// otherwise has the same kernel. Constant sizes stand in the text; of others the class is added.
-// What the text leaves out comes from the function: how its arguments lie in memory, and its policy
-// of numerics.
+// The signature hashes the text of a copy of the kernel that has all tiles 1 and no hints.
+// Dimensions and run-time sizes are numbered in the order of their first occurrence, so that
+// programs with other names have the same signature. Constant sizes are part of the text; for other
+// sizes the shape class is added. The rest comes from the function: the memory layout of its
+// arguments and its numerics policy.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::sched;
 
-/// The kernel's text without what is tuned, named or noted.
+/// The kernel's text without tuned attributes, names and notes.
 static std::string plainText(KernelOp kernel) {
   OwningOpRef<KernelOp> copy(cast<KernelOp>(kernel->clone()));
   SmallVector<Attribute> dims;
@@ -36,7 +36,7 @@ static std::string plainText(KernelOp kernel) {
 }
 
 namespace {
-/// Gives names their numbers, and remembers the order of the sizes.
+/// Assigns numbers to names, and records the order of the sizes.
 class Renamer {
 public:
   Renamer(KernelOp kernel, DictionaryAttr symbols) {
@@ -49,7 +49,7 @@ public:
   std::string rename(StringRef text) {
     std::string renamed;
     while (!text.empty()) {
-      // A size that has no name in the program is called "x.0"; `i.lo` is something of `i`.
+      // A size without a name in the program is called "x.0"; `i.lo` belongs to `i`.
       StringRef name =
           text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
       if (!sizes.contains(name))

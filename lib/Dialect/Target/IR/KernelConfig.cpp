@@ -1,4 +1,4 @@
-//===- KernelConfig.cpp - How kernels are launched, and what chips allow --===//
+//===- KernelConfig.cpp - Launch configurations and limits of chips -------===//
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -6,11 +6,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::target;
 
-/// What CUDA allows on every chip.
-static constexpr int64_t kMaxCluster = 16, kMaxBlockDepth = 64;
-static constexpr int64_t kMaxGrid[] = {INT32_MAX, 65535, 65535};
-
-/// The largest number where it does not fit.
+/// The product of sizes, saturated.
 static int64_t product(ArrayRef<int64_t> sizes) {
   int64_t result = 1;
   for (int64_t size : sizes)
@@ -38,8 +34,8 @@ LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitEr
     StringRef what;
     bool mayBeUnknown;
   };
-  for (auto [sizes, what, mayBeUnknown] :
-       {Sizes{grid, "grid", true}, Sizes{block, "block", false}, Sizes{cluster, "cluster", false}}) {
+  for (auto [sizes, what, mayBeUnknown] : {Sizes{grid, "grid", true}, Sizes{block, "block", false},
+                                           Sizes{cluster, "cluster", false}}) {
     if (sizes.size() > 3)
       return emitError() << "expected up to 3 sizes of a " << what << ", got " << sizes.size();
     for (int64_t size : sizes)
@@ -47,47 +43,47 @@ LogicalResult KernelConfigAttr::verify(function_ref<InFlightDiagnostic()> emitEr
         return emitError() << "expected positive sizes of a " << what << ", got "
                            << (ShapedType::isDynamic(size) ? "?" : std::to_string(size));
   }
-  for (auto [size, most] : llvm::zip(grid, kMaxGrid))
+  for (auto [size, most] : llvm::zip(grid, CudaLimits::grid))
     if (size > most)
-      return emitError() << "expected at most " << most << " blocks in this dimension of a grid, got "
+      return emitError() << "expected at most " << most << " CTAs in this dimension of a grid, got "
                          << size;
-  if (product(block) > GpuDescription::maxThreads)
-    return emitError() << "expected a block of 1 to " << GpuDescription::maxThreads
+  if (product(block) > CudaLimits::threadsPerCta)
+    return emitError() << "expected a block of 1 to " << CudaLimits::threadsPerCta
                        << " threads, got " << product(block);
-  if (block.size() == 3 && block[2] > kMaxBlockDepth)
-    return emitError() << "expected at most " << kMaxBlockDepth
+  if (block.size() == 3 && block[2] > CudaLimits::ctaDepth)
+    return emitError() << "expected at most " << CudaLimits::ctaDepth
                        << " threads in a block's third dimension, got " << block[2];
   if (shared < 0)
     return emitError() << "expected non-negative bytes of shared memory, got " << shared;
-  if (regs < 0 || regs > GpuDescription::maxRegisters)
-    return emitError() << "expected at most " << GpuDescription::maxRegisters
+  if (regs < 0 || regs > CudaLimits::registersPerThread)
+    return emitError() << "expected at most " << CudaLimits::registersPerThread
                        << " registers of a thread, got " << regs;
-  if (product(cluster) > kMaxCluster)
-    return emitError() << "expected a cluster of 1 to " << kMaxCluster << " blocks, got "
-                       << product(cluster);
-  for (auto [blocks, size] : llvm::zip(grid, cluster))
-    if (!ShapedType::isDynamic(blocks) && blocks % size)
-      return emitError() << "expected a grid that is a multiple of its cluster, got " << blocks
-                         << " blocks in clusters of " << size;
+  if (product(cluster) > CudaLimits::ctasPerCluster)
+    return emitError() << "expected a cluster of 1 to " << CudaLimits::ctasPerCluster
+                       << " CTAs, got " << product(cluster);
+  for (auto [ctas, size] : llvm::zip(grid, cluster))
+    if (!ShapedType::isDynamic(ctas) && ctas % size)
+      return emitError() << "expected a grid that is a multiple of its cluster, got " << ctas
+                         << " CTAs in clusters of " << size;
   return success();
 }
 
 LogicalResult target::verifyConfig(Operation *op, StringRef kernel, KernelConfigAttr config,
                                    const GpuDescription &gpu) {
-  auto fail = [&] { return op->emitOpError("kernel '") << kernel << "' asks for "; };
-  if (config.getShared() > gpu.multiprocessor.sharedOfBlock)
-    return fail() << config.getShared() << " bytes of shared memory, a block of " << gpu.chip
-                  << " has " << gpu.multiprocessor.sharedOfBlock;
-  if (int64_t blocks = config.getClusterBlocks(); blocks > gpu.maxCluster()) {
-    InFlightDiagnostic error = fail() << "a cluster of " << blocks << " blocks, " << gpu.chip << " has ";
-    return gpu.hasClusters ? error << "at most " << gpu.maxCluster() : error << "none";
+  auto fail = [&] { return op->emitOpError("kernel '") << kernel << "' requests "; };
+  if (config.getShared() > gpu.sm.sharedBytesPerCta)
+    return fail() << config.getShared() << " bytes of shared memory, a CTA of " << gpu.chip
+                  << " has " << gpu.sm.sharedBytesPerCta;
+  if (int64_t ctas = config.getClusterBlocks(); ctas > gpu.maxCluster) {
+    InFlightDiagnostic error = fail()
+                               << "a cluster of " << ctas << " CTAs, " << gpu.chip << " has ";
+    return gpu.has(GpuFeature::Clusters) ? error << "at most " << gpu.maxCluster : error << "none";
   }
-  // Registers are given to whole warps, by eights.
+  // Registers are allocated to whole warps, in units of eight per thread.
   int64_t registers = llvm::alignTo(config.getRegs(), 8) * llvm::alignTo(config.getThreads(), 32);
-  if (registers > gpu.multiprocessor.registers)
+  if (registers > CudaLimits::registersPerSm)
     return fail() << config.getRegs() << " registers in each of " << config.getThreads()
-                  << " threads, a multiprocessor of " << gpu.chip << " has "
-                  << gpu.multiprocessor.registers;
+                  << " threads, an SM of " << gpu.chip << " has " << CudaLimits::registersPerSm;
   return success();
 }
 

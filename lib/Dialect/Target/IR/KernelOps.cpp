@@ -1,12 +1,12 @@
-//===- KernelOps.cpp - What threads of a GPU may do -----------------------===//
+//===- KernelOps.cpp - Verifiers of per-thread kernels --------------------===//
 //
-// The verifiers of kernels and of the operations in those for GPUs: what a chip does not have is an
-// error here, so that the code generator meets nothing that the assembler would refuse.
+// The verifiers of kernels and of the operations of a GPU thread. A feature that the chip lacks is
+// an error here, so that the assembler accepts all verified code.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
-#include "tessera/Support/GpuFeatures.h"
-#include "tessera/Support/TensorCores.h"
+#include "tessera/Target/GpuFeatures.h"
+#include "tessera/Target/TensorCores.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -22,8 +22,9 @@ using namespace tessera::target;
 static unsigned registerBits(Type type) {
   if (isa<LLVM::LLVMPointerType>(type))
     return 64;
-  bool isNumber = isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type) || type.isSignlessInteger();
-  unsigned bits = isNumber ? type.getIntOrFloatBitWidth() : 0;
+  bool isScalar =
+      isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type) || type.isSignlessInteger();
+  unsigned bits = isScalar ? type.getIntOrFloatBitWidth() : 0;
   return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, bits) ? bits : 0;
 }
 
@@ -53,7 +54,8 @@ LogicalResult KernelOp::verifyRegions() {
   for (Type type : types) {
     auto pointer = dyn_cast<LLVM::LLVMPointerType>(type);
     if (!registerBits(type) || (pointer && pointer.getAddressSpace() != Global))
-      return emitOpError("expected arguments that are !llvm.ptr<1> or numbers of up to 64 bits, got ")
+      return emitOpError(
+                 "expected arguments that are !llvm.ptr<1> or scalars of up to 64 bits, got ")
              << type;
   }
   std::optional<GpuDescription> gpu = gpuOf(*this);
@@ -64,12 +66,12 @@ LogicalResult KernelOp::verifyRegions() {
     return failure();
   int64_t shared = placeShared([](AllocateOp, int64_t) {});
   if (shared > config.getShared())
-    return emitOpError("allocates ") << shared << " bytes of shared memory, but its configuration has "
-                                     << config.getShared();
+    return emitOpError("allocates ")
+           << shared << " bytes of shared memory, but its configuration has " << config.getShared();
   return success();
 }
 
-/// The chip of the kernel around an operation that only threads of a GPU can do.
+/// The chip of the kernel around an operation of a GPU thread.
 static FailureOr<GpuDescription> chipAround(Operation *op) {
   auto kernel = op->getParentOfType<KernelOp>();
   std::optional<GpuDescription> gpu = gpuOf(op);
@@ -78,17 +80,16 @@ static FailureOr<GpuDescription> chipAround(Operation *op) {
   return *gpu;
 }
 
-static LogicalResult verifyPlace(Operation *op) { return failure(failed(chipAround(op))); }
+static LogicalResult verifyParent(Operation *op) { return failure(failed(chipAround(op))); }
 
-/// Whether the chip around an operation has a feature; `what` needs it.
-static LogicalResult verifyFeature(Operation *op, StringRef feature, const Twine &what) {
+/// Verifies that the chip around an operation has a feature; `what` needs it.
+static LogicalResult verifyFeature(Operation *op, GpuFeature feature, const Twine &what) {
   FailureOr<GpuDescription> gpu = chipAround(op);
   if (failed(gpu))
     return failure();
-  const GpuFeature *found = findGpuFeature(feature.str());
-  if (found->isIn(*gpu))
+  if (gpu->has(feature))
     return success();
-  return op->emitOpError() << what << " needs '" << feature << "' (" << found->chips()
+  return op->emitOpError() << what << " needs '" << nameOf(feature) << "' (" << chipsWith(feature)
                            << "), but the module is for " << gpu->chip;
 }
 
@@ -100,7 +101,7 @@ static bool isAlignment(int64_t value, int64_t most) {
   return value >= 1 && value <= most && llvm::isPowerOf2_64(value);
 }
 
-/// As much as the local memory of a thread can be.
+/// The limit is the local memory of a thread.
 static LogicalResult verifyBytes(Operation *op, int64_t bytes) {
   constexpr int64_t most = 512 << 10;
   if (bytes >= 1 && bytes <= most)
@@ -116,35 +117,39 @@ LogicalResult AllocateOp::verify() {
              << getType() << " of '" << getPool() << "'";
     return success();
   }
-  if (failed(verifyPlace(*this)))
+  if (failed(verifyParent(*this)))
     return failure();
   constexpr int64_t mostAlignment = 1024;
   if (getPool() != "shared" && getPool() != "local")
-    return emitOpError("expected the pool 'shared' or 'local' in a kernel, got '") << getPool() << "'";
+    return emitOpError("expected the pool 'shared' or 'local' in a kernel, got '")
+           << getPool() << "'";
   unsigned space = getPool() == "shared" ? Shared : Local;
   if (!pointer || pointer.getAddressSpace() != space)
-    return emitOpError("expected !llvm.ptr<") << space << "> for memory of the pool '" << getPool()
-                                              << "', got " << getType();
+    return emitOpError("expected !llvm.ptr<")
+           << space << "> for memory of the pool '" << getPool() << "', got " << getType();
   if (failed(verifyBytes(*this, getBytes())))
     return failure();
   if (!isAlignment(getAlignment(), mostAlignment))
     return emitOpError("expected an alignment that is a power of two up to ")
            << mostAlignment << ", got " << getAlignment();
   if (getZero() && getPool() == "shared" && !isa<KernelOp>((*this)->getParentOp()))
-    return emitOpError("expected shared memory with zeros outside of control flow, where all threads come by");
+    return emitOpError(
+        "expected zeroed shared memory outside of control flow, where all threads execute it");
   return success();
 }
 
 LogicalResult MemcpyOp::verify() {
-  if (failed(verifyPlace(*this)))
+  if (failed(verifyParent(*this)))
     return failure();
   if (failed(verifyBytes(*this, getBytes())))
     return failure();
   if (!isAlignment(getAlignment(), 16))
-    return emitOpError("expected an alignment that is a power of two up to 16, got ") << getAlignment();
+    return emitOpError("expected an alignment that is a power of two up to 16, got ")
+           << getAlignment();
   if (!getAsync())
     return success();
-  unsigned to = getDestination().getType().getAddressSpace(), from = getSource().getType().getAddressSpace();
+  unsigned to = getDestination().getType().getAddressSpace(),
+           from = getSource().getType().getAddressSpace();
   if (to != Shared || from != Global)
     return emitOpError("expected an asynchronous copy to !llvm.ptr<3> from !llvm.ptr<1>, got to ")
            << getDestination().getType() << " from " << getSource().getType();
@@ -153,23 +158,26 @@ LogicalResult MemcpyOp::verify() {
   if (getAlignment() < getBytes())
     return emitOpError("expected addresses that are multiples of ")
            << getBytes() << " for an asynchronous copy, got an alignment of " << getAlignment();
-  return verifyFeature(*this, "async copies", "an asynchronous copy");
+  return verifyFeature(*this, GpuFeature::CpAsync, "an asynchronous copy");
 }
 
-LogicalResult CommitOp::verify() { return verifyFeature(*this, "async copies", "a group of copies"); }
+LogicalResult CommitOp::verify() {
+  return verifyFeature(*this, GpuFeature::CpAsync, "a group of asynchronous copies");
+}
 
 LogicalResult WaitOp::verify() {
   if (int64_t pending = getPending(); pending < 0)
     return emitOpError("expected a non-negative number of groups, got ") << pending;
-  return verifyFeature(*this, "async copies", "a group of copies");
+  return verifyFeature(*this, GpuFeature::CpAsync, "a group of asynchronous copies");
 }
 
 LogicalResult BarrierOp::verify() {
   if (getScope() == "cluster")
-    return verifyFeature(*this, "clusters", "a barrier of a cluster");
+    return verifyFeature(*this, GpuFeature::Clusters, "a barrier of a cluster");
   if (getScope() != "warp" && getScope() != "block")
-    return emitOpError("expected the scope 'warp', 'block' or 'cluster', got '") << getScope() << "'";
-  return verifyPlace(*this);
+    return emitOpError("expected the scope 'warp', 'block' or 'cluster', got '")
+           << getScope() << "'";
+  return verifyParent(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,31 +190,35 @@ LogicalResult SpecialRegisterOp::verify() {
   bool ofCluster = false;
   unsigned bits = 0;
   if (isVector) {
-    ofCluster = llvm::is_contained({"clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid"}, base);
+    ofCluster =
+        llvm::is_contained({"clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid"}, base);
     bits = ofCluster || llvm::is_contained({"tid", "ntid", "ctaid", "nctaid"}, base) ? 32 : 0;
   } else {
     ofCluster = name == "cluster_ctarank" || name == "cluster_nctarank";
-    bits = llvm::StringSwitch<unsigned>(name)
-               .Cases({"laneid", "warpid", "nwarpid", "smid", "nsmid", "clock", "cluster_ctarank",
-                       "cluster_nctarank", "dynamic_smem_size"},
-                      32)
-               .Cases({"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}, 32)
-               .Cases({"clock64", "globaltimer"}, 64)
-               .Default(0);
+    bits =
+        llvm::StringSwitch<unsigned>(name)
+            .Cases({"laneid", "warpid", "nwarpid", "smid", "nsmid", "clock", "cluster_ctarank",
+                    "cluster_nctarank", "dynamic_smem_size"},
+                   32)
+            .Cases({"lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge"}, 32)
+            .Cases({"clock64", "globaltimer"}, 64)
+            .Default(0);
   }
   if (!bits)
-    return emitOpError("expected a special register such as tid.x, ctaid.x, laneid or clock64, got '")
+    return emitOpError(
+               "expected a special register such as tid.x, ctaid.x, laneid or clock64, got '")
            << name << "'";
   if (!getType().isInteger(bits))
     return emitOpError("expected i") << bits << " for '" << name << "', got " << getType();
-  return ofCluster ? verifyFeature(*this, "clusters", "'" + name + "'") : verifyPlace(*this);
+  return ofCluster ? verifyFeature(*this, GpuFeature::Clusters, "'" + name + "'")
+                   : verifyParent(*this);
 }
 
-LogicalResult AssertOp::verify() { return verifyPlace(*this); }
-LogicalResult BreakpointOp::verify() { return verifyPlace(*this); }
+LogicalResult AssertOp::verify() { return verifyParent(*this); }
+LogicalResult BreakpointOp::verify() { return verifyParent(*this); }
 
-/// The numbers behind `$`, the largest; -1 where there is none.
-static int64_t largestPlace(StringRef text) {
+/// The largest operand number after a `$`; -1 without any.
+static int64_t largestOperand(StringRef text) {
   int64_t largest = -1;
   for (size_t at = text.find('$'); at != StringRef::npos; at = text.find('$', at + 1)) {
     int64_t number;
@@ -226,18 +238,20 @@ LogicalResult PtxInstrOp::verify() {
   llvm::append_range(types, getOperandTypes());
   for (Type type : types)
     if (unsigned bits = registerBits(type); !bits || bits == 8)
-      return emitOpError("expected numbers of 1, 16, 32 or 64 bits or pointers, got ") << type;
-  int64_t places = types.size();
-  if (int64_t largest = largestPlace(getText()); largest >= places)
-    return emitOpError("names $") << largest << ", but has " << places << " results and operands";
+      return emitOpError("expected values of 1, 16, 32 or 64 bits or pointers, got ") << type;
+  int64_t count = types.size();
+  if (int64_t largest = largestOperand(getText()); largest >= count)
+    return emitOpError("refers to $")
+           << largest << ", but has " << count << " results and operands";
   if (getPure() && getOutputs().empty())
-    return emitOpError("expected results of what is pure, got none");
+    return emitOpError("expected results of a pure instruction, got none");
   if (!getSince())
     return success();
   std::optional<GpuDescription> first = GpuDescription::from(getSince()->str());
   if (!first)
-    return emitOpError("expected one of ") << GpuDescription::knownChips() << ", got '" << *getSince() << "'";
-  if (gpu->number() < first->number())
+    return emitOpError("expected one of ")
+           << GpuDescription::knownChips() << ", got '" << *getSince() << "'";
+  if (gpu->number < first->number)
     return emitOpError("needs ") << first->chip << ", but the module is for " << gpu->chip;
   return success();
 }
@@ -274,25 +288,27 @@ StringRef TensorCoreOp::getTypeName(unsigned which) {
       .Default([](Type) { return ""; });
 }
 
-static bool takesTypes(const TensorCoreShape &shape, TensorCoreOp op) {
+static bool acceptsTypes(const TensorCoreShape &shape, TensorCoreOp op) {
   return hasType(shape.operands, op.getTypeName(0)) && hasType(shape.operands, op.getTypeName(1)) &&
-         hasType(shape.sums, op.getTypeName(2));
+         hasType(shape.accumulators, op.getTypeName(2));
 }
 
 const TensorCoreShape *TensorCoreOp::findShape() {
   const TensorCoreShape *found = nullptr;
   std::optional<GpuDescription> gpu = gpuOf(*this);
   for (const TensorCoreShape &shape : tensorCoreShapes())
-    if (getShape() == ArrayRef<int64_t>{shape.m, shape.n, shape.k} && takesTypes(shape, *this))
-      if (!found || (gpu && findGpuFeature(shape.feature)->isIn(*gpu) && !findGpuFeature(found->feature)->isIn(*gpu)))
+    if (getShape() == ArrayRef<int64_t>{shape.m, shape.n, shape.k} && acceptsTypes(shape, *this))
+      if (!found || (gpu && gpu->has(shape.feature) && !gpu->has(found->feature)))
         found = &shape;
   return found;
 }
 
-/// Whether the registers of an operand are as many and of the type that PTX has.
-static LogicalResult verifyRegisters(TensorCoreOp op, TypeRange given, int64_t count, Type type, StringRef what) {
+/// Verifies the number and the type of the registers of an operand.
+static LogicalResult verifyRegisters(TensorCoreOp op, TypeRange given, int64_t count, Type type,
+                                     StringRef what) {
   if (int64_t(given.size()) != count)
-    return op.emitOpError("expected ") << count << " registers as " << what << ", got " << given.size();
+    return op.emitOpError("expected ")
+           << count << " registers as " << what << ", got " << given.size();
   for (Type each : given)
     if (each != type)
       return op.emitOpError("expected ") << type << " as " << what << ", got " << each;
@@ -304,16 +320,18 @@ LogicalResult TensorCoreOp::verify() {
     return emitOpError("expected the kind 'mma', got '")
            << getKind() << "'; other instructions of tensor cores are written as ptx_instr";
   if (getShape().size() != 3 || getTypes().size() != 3)
-    return emitOpError("expected 3 sizes and 3 types, got ") << getShape().size() << " and " << getTypes().size();
+    return emitOpError("expected 3 sizes and 3 types, got ")
+           << getShape().size() << " and " << getTypes().size();
   const TensorCoreShape *shape = findShape();
   if (!shape) {
-    InFlightDiagnostic error = emitOpError("expected a shape that mma.sync has, got [") << getShape() << "] of types " << getTypes();
+    InFlightDiagnostic error = emitOpError("expected a shape that mma.sync has, got [")
+                               << getShape() << "] of types " << getTypes();
     std::string known;
     for (const TensorCoreShape &each : tensorCoreShapes())
-      if (takesTypes(each, *this))
+      if (acceptsTypes(each, *this))
         known += (known.empty() ? "" : ", ") + each.name();
     if (!known.empty())
-      error.attachNote() << "of these types it has " << known;
+      error.attachNote() << "for these types it has " << known;
     return error;
   }
   if (failed(verifyFeature(*this, shape->feature, Twine(shape->name()) + " of " + getTypeName(0))))
@@ -321,16 +339,21 @@ LogicalResult TensorCoreOp::verify() {
   auto [rows, columns] = getLayout().split('.');
   auto isOrder = [](StringRef order) { return order == "row" || order == "col"; };
   if (getLayout() != "row.col" && !(shape->anyLayout && isOrder(rows) && isOrder(columns)))
-    return emitOpError("expected the layout 'row.col'") << (shape->anyLayout ? " or another of 'row' and 'col'" : "")
-                                                        << ", got '" << getLayout() << "'";
+    return emitOpError("expected the layout 'row.col'")
+           << (shape->anyLayout ? " or another of 'row' and 'col'" : "") << ", got '" << getLayout()
+           << "'";
   Builder builder(getContext());
-  std::string a = getTypeName(0).str(), b = getTypeName(1).str(), sum = getTypeName(2).str();
+  std::string a = getTypeName(0).str(), b = getTypeName(1).str(),
+              accumulator = getTypeName(2).str();
   Type word = builder.getI32Type();
-  Type ofOperands = a == "f64" ? Type(builder.getF64Type()) : word;
-  Type ofSums = sum == "f64" ? Type(builder.getF64Type()) : sum == "f32" ? Type(builder.getF32Type()) : word;
-  int64_t sums = shape->registersOfSum(sum);
-  return failure(failed(verifyRegisters(*this, getA().getTypes(), shape->registersOfA(a), ofOperands, "a")) ||
-                 failed(verifyRegisters(*this, getB().getTypes(), shape->registersOfB(b), ofOperands, "b")) ||
-                 failed(verifyRegisters(*this, getC().getTypes(), sums, ofSums, "c")) ||
-                 failed(verifyRegisters(*this, getResultTypes(), sums, ofSums, "d")));
+  Type operandType = a == "f64" ? Type(builder.getF64Type()) : word;
+  Type accumulatorType = accumulator == "f64"   ? Type(builder.getF64Type())
+                         : accumulator == "f32" ? Type(builder.getF32Type())
+                                                : word;
+  int64_t count = shape->registersOfAccumulator(accumulator);
+  return failure(
+      failed(verifyRegisters(*this, getA().getTypes(), shape->registersOfA(a), operandType, "a")) ||
+      failed(verifyRegisters(*this, getB().getTypes(), shape->registersOfB(b), operandType, "b")) ||
+      failed(verifyRegisters(*this, getC().getTypes(), count, accumulatorType, "c")) ||
+      failed(verifyRegisters(*this, getResultTypes(), count, accumulatorType, "d")));
 }

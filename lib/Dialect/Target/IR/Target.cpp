@@ -1,7 +1,7 @@
 //===- Target.cpp - The tessera_target dialect ----------------------------===//
 //
-// Registration and verifiers: what is checked here is what the bundle writer and the code
-// generators rely on.
+// Registration and verifiers. The bundle writer and the code generators rely on what is verified
+// here.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Target/IR/Target.h"
@@ -77,9 +77,10 @@ LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
   return success();
 }
 
-LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t word, int64_t bytes, int64_t span, int64_t spans,
+LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t word,
+                                    int64_t bytes, int64_t span, int64_t spans,
                                     ArrayRef<int64_t> dims, ArrayRef<int64_t> boxes) {
-  constexpr int64_t kMostDims = 5, kMostElements = 256;
+  constexpr int64_t kMostDims = CudaLimits::tmaDims, kMostElements = CudaLimits::tmaBoxElements;
   if (word < 0)
     return emitError() << "expected a non-negative word number, got " << word;
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
@@ -87,20 +88,22 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (span != 16 && span != 32 && span != 64 && span != 128)
     return emitError() << "expected spans of 16, 32, 64 or 128 bytes, got " << span;
   if (spans < 1 || spans > kMostElements || (spans > 1 && int64_t(dims.size()) == kMostDims))
-    return emitError() << "expected 1 to " << kMostElements << " spans, of a view of less than " << kMostDims << " dims if several, got "
-                       << spans;
+    return emitError() << "expected 1 to " << kMostElements << " spans, of a view of less than "
+                       << kMostDims << " dims if several, got " << spans;
   if (dims.empty() || int64_t(dims.size()) > kMostDims || dims.size() != boxes.size())
-    return emitError() << "expected 1 to " << kMostDims << " dims and as many boxes, got " << dims.size() << " and "
-                       << boxes.size();
+    return emitError() << "expected 1 to " << kMostDims << " dims and as many boxes, got "
+                       << dims.size() << " and " << boxes.size();
   SmallVector<int64_t> sorted(dims);
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, dims.size())))
     return emitError() << "expected each dim of the view once";
   for (int64_t size : boxes)
     if (size < 1 || size > kMostElements)
-      return emitError() << "expected boxes of 1 to " << kMostElements << " elements in each dim, got " << size;
+      return emitError() << "expected boxes of 1 to " << kMostElements
+                         << " elements in each dim, got " << size;
   if (boxes[0] * bytes != span)
-    return emitError() << "expected boxes of one span, " << span << " bytes, along the first dim, got " << boxes[0] * bytes;
+    return emitError() << "expected boxes of one span, " << span
+                       << " bytes, along the first dim, got " << boxes[0] * bytes;
   return success();
 }
 
@@ -114,8 +117,8 @@ LogicalResult ImageOp::verify() {
   std::optional<GpuDescription> gpu = gpuOf(*this);
   if (!gpu)
     return success();
-  for (auto [name, config] : llvm::zip(getKernels().getAsRange<StringAttr>(),
-                                       configs->getAsRange<KernelConfigAttr>()))
+  for (auto [name, config] :
+       llvm::zip(getKernels().getAsRange<StringAttr>(), configs->getAsRange<KernelConfigAttr>()))
     if (failed(verifyConfig(*this, name, config, *gpu)))
       return failure();
   return success();
@@ -170,7 +173,8 @@ LogicalResult GuardOp::verify() {
                  failed(verifyExpr(*this, getRhs(), "right side")));
 }
 
-/// A launch of a GPU's kernel: its grid is as the kernel says, and there is a word for each argument.
+/// Verifies a launch of a GPU kernel: the grid matches the configuration, and there is a word per
+/// argument.
 static LogicalResult verifyGrid(LaunchOp launch, KernelOp kernel, KernelConfigAttr config) {
   size_t words = kernel.getBody().getNumArguments();
   if (launch.getWords().size() != words)
@@ -180,13 +184,14 @@ static LogicalResult verifyGrid(LaunchOp launch, KernelOp kernel, KernelConfigAt
   if (grid.empty())
     return success();
   if (grid.size() != launch.getGrid().size())
-    return launch.emitOpError("has a grid of rank ") << launch.getGrid().size() << ", but kernel "
-                                                     << launch.getKernel() << " has rank " << grid.size();
+    return launch.emitOpError("has a grid of rank ")
+           << launch.getGrid().size() << ", but kernel " << launch.getKernel() << " has rank "
+           << grid.size();
   for (auto [size, attribute] : llvm::zip(grid, launch.getGrid())) {
     SymExpr given = *SymExpr::parse(cast<StringAttr>(attribute).getValue());
     if (!ShapedType::isDynamic(size) && !given.isConstant(size))
-      return launch.emitOpError("has a grid of '") << given.str() << "' where kernel "
-                                                   << launch.getKernel() << " has " << size;
+      return launch.emitOpError("has a grid of '")
+             << given.str() << "' where kernel " << launch.getKernel() << " has " << size;
   }
   return success();
 }
@@ -201,23 +206,24 @@ LogicalResult LaunchOp::verify() {
     auto word = dyn_cast<WordAttr>(attribute);
     if (!word)
       return emitOpError("expected #tessera_target.word, got ") << attribute;
-    bool names = word.getOperand() >= 0 && word.getOperand() < int64_t(getOperands().size());
-    if (word.getKind() != "integer" && !names)
-      return emitOpError("has ") << getOperands().size() << " operands, but a word names operand "
-                                 << word.getOperand();
+    bool isOperand = word.getOperand() >= 0 && word.getOperand() < int64_t(getOperands().size());
+    if (word.getKind() != "integer" && !isOperand)
+      return emitOpError("has ") << getOperands().size()
+                                 << " operands, but a word refers to operand " << word.getOperand();
   }
   if (ArrayAttr maps = getMapsAttr())
     for (auto map : maps.getAsRange<TensorMapAttr>()) {
       size_t first = map.getWord(), end = first + 1 + 2 * map.getDims().size();
       auto address = first < getWords().size() ? cast<WordAttr>(getWords()[first]) : WordAttr();
       if (end > getWords().size() || address.getKind() != "address")
-        return emitOpError("expected a view's words from word ") << map.getWord() << " on, which a tensor map names";
+        return emitOpError("expected the words of a view from word ")
+               << map.getWord() << " on, which a tensor map refers to";
     }
   auto module = (*this)->getParentOfType<target::ModuleOp>();
   auto kernel = module ? SymbolTable::lookupNearestSymbolFrom<KernelOp>(
                              module.getBody().getParentOp(), getKernelAttr())
                        : KernelOp();
-  // A program may be looked at without its kernels, and before they are verified.
+  // A program may be verified without its kernels, and before they are verified.
   if (!kernel || !kernel.getConfigAttr())
     return success();
   if (KernelConfigAttr config = kernel.getKernelConfig())

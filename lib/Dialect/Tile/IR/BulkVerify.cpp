@@ -1,4 +1,10 @@
-//===- BulkVerify.cpp - What makes copies of rows and boxes well formed ---===//
+//===- BulkVerify.cpp - Verifiers of mbarriers, bulk copies and TMA -------===//
+//
+// A bulk copy moves a row in 16-byte chunks; a TMA load moves boxes that a tensor map describes.
+// getBox() decides what one instruction of a TMA load copies: it looks for the swizzle span whose
+// layout the buffer has.
+//
+//===----------------------------------------------------------------------===//
 #include "Verify.h"
 
 #include "tessera/Dialect/Common/LaunchHints.h"
@@ -9,102 +15,160 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
 
-static constexpr int64_t kPiece = 16; // bytes that the machine copies at once
+static constexpr int64_t kChunk = 16; // bytes that bulk copies and TMA strides are multiples of
 
-LogicalResult GatesOp::verify() {
-  if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % GatesType::kBytes))
-    return emitOpError() << "expected an offset that " << GatesType::kBytes << " divides, got " << int64_t(*getOffset());
+static int64_t hintOf(Operation *op, StringRef name, int64_t otherwise) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  return getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), name).value_or(otherwise);
+}
+
+static int64_t clusterSize(Operation *op) { return hintOf(op, "cluster_size", 1); }
+
+//===----------------------------------------------------------------------===//
+// Mbarriers
+//===----------------------------------------------------------------------===//
+
+LogicalResult MbarrierAllocOp::verify() {
+  if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % MbarrierType::kBytes))
+    return emitOpError() << "expected an offset that is a multiple of " << MbarrierType::kBytes
+                         << ", got " << int64_t(*getOffset());
   constexpr int64_t kMost = (1 << 20) - 1;
   if (int64_t count = getArrivals().value_or(1); count < 1 || count > kMost)
     return emitOpError() << "expected 1 to " << kMost << " arrivals, got " << count;
   return success();
 }
-LogicalResult FenceOp::verify() { return success(); }
 
-/// Dimensions and coordinates of a view, and the type of the slot's elements.
-template <typename CopyOp> static LogicalResult verifyPlaces(CopyOp op) {
+LogicalResult MbarrierWaitOp::verify() { return success(); }
+
+/// At an empty mbarrier every warp arrives, and no load completes.
+LogicalResult MbarrierArriveOp::verify() {
+  auto alloc = getMbarriers().getDefiningOp<MbarrierAllocOp>();
+  int64_t warps = hintOf(*this, "num_warps", 4);
+  if (getCluster())
+    warps *= clusterSize(*this);
+  if (alloc && int64_t(alloc.getArrivals().value_or(1)) != warps)
+    return emitOpError() << "expected mbarriers with " << warps << " arrivals, one per warp, got "
+                         << alloc.getArrivals().value_or(1);
+  for (Operation *user : getMbarriers().getUsers())
+    if (auto load = dyn_cast<AsyncLoadOpInterface>(user); load && load.getFull() == getMbarriers())
+      return emitOpError("expected mbarriers at which no load completes").attachNote(user->getLoc())
+             << "a load completes at one here";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of either kind
+//===----------------------------------------------------------------------===//
+
+/// Dimensions and coordinates of a view, and the element type of the stage.
+template <typename CopyOp> static LogicalResult verifyCoords(CopyOp op) {
   ViewType view = op.getView().getType();
-  if (failed(expectElement(op, "a buffer", view.getElementType(), op.getBuffer().getType().getTile().getElementType())) ||
+  if (failed(expectElement(op, "a buffer", view.getElementType(),
+                           op.getBuffer().getType().getTile().getElementType())) ||
       failed(expectDistinctDims(op, op.getDims(), view.getRank())))
     return failure();
   if (op.getCoords().size() != view.getRank())
-    return op.emitOpError() << "expected " << view.getRank() << " coordinates, one for each dimension of the view, got "
+    return op.emitOpError() << "expected " << view.getRank()
+                            << " coordinates, one for each dimension of the view, got "
                             << op.getCoords().size();
   return success();
 }
 
-/// A row of a view and its slot.
-template <typename RowOp> static LogicalResult verifyRow(RowOp op) {
+static LogicalResult verifyIssuingWarp(AsyncLoadOpInterface op) {
+  int64_t warps = hintOf(op, "num_warps", 4), warp = op.getIssuingWarp();
+  if (warp < 0 || warp >= warps)
+    return op->emitOpError() << "expected a warp below " << warps << ", got " << warp;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+template <typename CopyOp> static LogicalResult verifyRow(CopyOp op) {
   ViewType view = op.getView().getType();
   BufferType buffer = op.getBuffer().getType();
   RankedTensorType tile = buffer.getTile();
   if (tile.getRank() != 1 || op.getDims().size() != 1)
-    return op.emitOpError() << "expected a tile of rank 1, got " << tile << " and " << op.getDims().size() << " dims";
-  if (failed(verifyPlaces(op)))
+    return op.emitOpError() << "expected a tile of rank 1, got " << tile << " and "
+                            << op.getDims().size() << " dims";
+  if (failed(verifyCoords(op)))
     return failure();
   if (!view.hasUnitStride(op.getDims()[0]))
-    return op.emitOpError() << "expected neighbours in memory along dimension " << op.getDims()[0] << ", got " << view;
+    return op.emitOpError() << "expected contiguous elements along dimension " << op.getDims()[0]
+                            << ", got " << view;
   int64_t elements = buffer.getElements(), bytes = buffer.getElementBytes();
   if (!buffer.isInOrder())
-    return op.emitOpError() << "expected elements that lie in order, got " << buffer;
-  if (elements * bytes % kPiece || elements < 32)
-    return op.emitOpError() << "expected at least 32 elements of a block, and bytes that " << kPiece << " divides, got " << tile;
-  if (buffer.getSlack() && buffer.getSlack() * bytes != kPiece)
-    return op.emitOpError() << "expected a slack of " << kPiece / bytes << " elements or none, got " << buffer.getSlack();
+    return op.emitOpError() << "expected a buffer with the elements in order, got " << buffer;
+  if (elements * bytes % kChunk || elements < 32)
+    return op.emitOpError() << "expected at least 32 elements per CTA and a multiple of " << kChunk
+                            << " bytes, got " << tile;
+  if (buffer.getSlack() && buffer.getSlack() * bytes != kChunk)
+    return op.emitOpError() << "expected a slack of " << kChunk / bytes << " elements or none, got "
+                            << buffer.getSlack();
   return success();
 }
+
+LogicalResult BulkLoadOp::verify() {
+  return failed(verifyIssuingWarp(*this)) ? failure() : verifyRow(*this);
+}
+LogicalResult BulkStoreOp::verify() { return verifyRow(*this); }
+
+LogicalResult BulkWaitOp::verify() {
+  if (int64_t(getPending()) < 0)
+    return emitOpError() << "expected at least 0 pending bulk stores, got "
+                         << int64_t(getPending());
+  return success();
+}
+
+LogicalResult FenceProxyAsyncOp::verify() { return success(); }
 
 //===----------------------------------------------------------------------===//
 // Boxes
 //===----------------------------------------------------------------------===//
 
-/// The dimension of a box's tile along which elements are neighbours in memory; none: there is no such.
-static std::optional<unsigned> innerOf(FetchOp fetch) {
-  for (unsigned i = fetch.getDims().size(); i-- > 0;)
-    if (fetch.getView().getType().hasUnitStride(fetch.getDims()[i]))
+/// The dimension of the tile along which elements are contiguous in memory.
+static std::optional<unsigned> contiguousDim(TmaLoadOp load) {
+  for (unsigned i = load.getDims().size(); i-- > 0;)
+    if (load.getView().getType().hasUnitStride(load.getDims()[i]))
       return i;
   return std::nullopt;
 }
 
-/// The blocks of a kernel's clusters.
-static int64_t clusterOf(Operation *op) {
-  auto kernel = op->getParentOfType<KernelOp>();
-  return getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "cluster").value_or(1);
-}
-
-int64_t FetchOp::getSharers() { return getShared() ? clusterOf(*this) : 1; }
-
-/// A block's part of a box for all blocks: some of the spans, or of the slowest dimension some elements, in which a swizzle is whole.
-static bool takePart(Box &box, int64_t blocks, int64_t rank) {
-  constexpr int64_t kLines = 8; // of a swizzle
-  if (box.count % blocks == 0) {
-    box.count /= blocks;
+/// Cuts a box down to what one CTA issues of a multicast: some of the spans, or of the slowest
+/// dimension some elements such that whole swizzle patterns are copied.
+static bool divideAmongCtas(Box &box, int64_t ctas, int64_t rank) {
+  constexpr int64_t kSwizzleRows = 8;
+  if (box.count % ctas == 0) {
+    box.count /= ctas;
     box.isWhole &= box.count > 1;
-    box.shared = 0;
+    box.multicastDim = 0;
     return true;
   }
-  int64_t &slowest = box.sizes[rank - 1], lines = 1;
+  int64_t &slowest = box.sizes[rank - 1], rows = 1;
   for (int64_t size : ArrayRef(box.sizes).slice(1, rank - 1))
-    lines *= size;
-  if (slowest % blocks || lines / blocks % kLines)
+    rows *= size;
+  if (slowest % ctas || rows / ctas % kSwizzleRows)
     return false;
-  slowest /= blocks;
+  slowest /= ctas;
   box.isWhole = false;
-  box.shared = rank - 1;
+  box.multicastDim = rank - 1;
   return true;
 }
 
-bool FetchOp::canShare(int64_t blocks) {
-  std::optional<Box> box = isBox() ? getBox() : std::nullopt;
-  return box && !getShared() && !getBuffer().getType().getMemory().in().bits(Dim::Block) &&
-         takePart(*box, blocks, getBuffer().getType().getTile().getRank());
+int64_t TmaLoadOp::getMulticastCtas() { return getMulticast() ? clusterSize(*this) : 1; }
+
+bool TmaLoadOp::canMulticast(int64_t ctas) {
+  std::optional<Box> box = getBox();
+  return box && !getMulticast() && !getBuffer().getType().getMemory().in().bits(Dim::Block) &&
+         divideAmongCtas(*box, ctas, getBuffer().getType().getTile().getRank());
 }
 
-std::optional<Box> FetchOp::getBox() {
+std::optional<Box> TmaLoadOp::getBox() {
   ViewType view = getView().getType();
   BufferType buffer = getBuffer().getType();
   SmallVector<int64_t> shape(buffer.getTile().getShape());
-  std::optional<unsigned> inner = innerOf(*this);
+  std::optional<unsigned> inner = contiguousDim(*this);
   std::optional<BlockPart> part = partOfBlock(buffer.getMemory());
   if (!inner || !part)
     return std::nullopt;
@@ -128,79 +192,71 @@ std::optional<Box> FetchOp::getBox() {
         box.dims.push_back(dim);
         box.sizes.push_back(1);
       }
-    if (getShared() && !takePart(box, getSharers(), shape.size()))
+    if (getMulticast() && !divideAmongCtas(box, getMulticastCtas(), shape.size()))
       return std::nullopt;
     return box;
   }
   return std::nullopt;
 }
 
-static LogicalResult verifyBox(FetchOp op) {
+/// The view is one that a tensor map can describe.
+static LogicalResult verifyTensorMap(TmaLoadOp op) {
   ViewType view = op.getView().getType();
-  BufferType buffer = op.getBuffer().getType();
-  RankedTensorType tile = buffer.getTile();
-  int64_t bytes = buffer.getElementBytes();
-  if (int64_t(op.getDims().size()) != tile.getRank())
-    return op.emitOpError() << "expected " << tile.getRank() << " dims for " << tile << ", got " << op.getDims().size();
-  if (failed(verifyPlaces(op)))
-    return failure();
+  int64_t bytes = op.getBuffer().getType().getElementBytes();
   if (view.getRank() > Box::kMostDims)
-    return op.emitOpError() << "expected a view of at most " << Box::kMostDims << " dimensions, got " << view;
-  std::optional<unsigned> inner = innerOf(op);
+    return op.emitOpError() << "expected a view of at most " << Box::kMostDims
+                            << " dimensions, got " << view;
+  std::optional<unsigned> inner = contiguousDim(op);
   if (!inner)
-    return op.emitOpError() << "expected neighbours in memory along a dimension of the tile, got " << view;
+    return op.emitOpError() << "expected contiguous elements along a dimension of the tile, got "
+                            << view;
   for (auto [dim, stride] : llvm::enumerate(view.getStrides()))
-    if (int64_t(dim) != op.getDims()[*inner] && !ShapedType::isDynamic(stride) && (stride <= 0 || stride * bytes % kPiece))
-      return op.emitOpError() << "expected a stride in dimension " << dim << " that " << kPiece
-                              << " bytes divide, above 0, got " << stride;
-  if (int64_t blocks = clusterOf(op); op.getShared() && (blocks < 2 || buffer.getMemory().in().bits(Dim::Block)))
-    return op.emitOpError() << "expected a cluster whose blocks all have the whole tile, got " << blocks << " and " << buffer;
+    if (int64_t(dim) != op.getDims()[*inner] && !ShapedType::isDynamic(stride) &&
+        (stride <= 0 || stride * bytes % kChunk))
+      return op.emitOpError() << "expected a positive stride in dimension " << dim
+                              << " that is a multiple of " << kChunk << " bytes, got " << stride
+                              << " elements";
+  return success();
+}
+
+/// The stage is one that TMA can write.
+static LogicalResult verifyBox(TmaLoadOp op) {
+  BufferType buffer = op.getBuffer().getType();
+  if (int64_t ctas = clusterSize(op);
+      op.getMulticast() && (ctas < 2 || buffer.getMemory().in().bits(Dim::Block)))
+    return op.emitOpError() << "expected a cluster of several CTAs that all hold the whole tile, "
+                               "got "
+                            << ctas << " and " << buffer;
   std::optional<Box> box = op.getBox();
-  if (op.getShared() && !box)
-    return op.emitOpError() << "expected a tile of which each of " << op.getSharers() << " blocks can bring a part, got " << buffer;
+  if (op.getMulticast() && !box)
+    return op.emitOpError() << "expected a tile that " << op.getMulticastCtas()
+                            << " CTAs can divide for multicast, got " << buffer;
   if (!box || buffer.getSlack())
-    return op.emitOpError() << "expected a layout that tensor copies write, got " << buffer;
+    return op.emitOpError() << "expected a layout that TMA writes, got " << buffer;
   for (int64_t size : box->sizes)
     if (size > Box::kMostElements)
-      return op.emitOpError() << "expected boxes of at most " << Box::kMostElements << " elements in each dimension, got " << size;
+      return op.emitOpError() << "expected boxes of at most " << Box::kMostElements
+                              << " elements in each dimension, got " << size;
   if (buffer.getBytes() % box->alignment())
-    return op.emitOpError() << "expected slots of bytes that " << box->alignment() << " divides, got " << buffer.getBytes();
-  auto room = op.getBuffer().getDefiningOp<AllocOp>();
-  if (room && room.getOffset() && *room.getOffset() % box->alignment())
-    return op.emitOpError() << "expected a buffer at an offset that " << box->alignment() << " divides, got "
-                            << int64_t(*room.getOffset());
+    return op.emitOpError() << "expected stages of a multiple of " << box->alignment()
+                            << " bytes, got " << buffer.getBytes();
+  auto alloc = op.getBuffer().getDefiningOp<AllocOp>();
+  if (alloc && alloc.getOffset() && *alloc.getOffset() % box->alignment())
+    return op.emitOpError() << "expected a buffer at a multiple of " << box->alignment()
+                            << " bytes, got offset " << int64_t(*alloc.getOffset());
   return success();
 }
 
-LogicalResult FetchOp::verify() {
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
-  if (int64_t by = getBy().value_or(0); by < 0 || by >= warps)
-    return emitOpError() << "expected one of " << warps << " warps, got " << by;
-  if (bool(getLeft()) != bool(getLeftGate()) || bool(getLeft()) != bool(getLeftPhase()) || ((getLeft() || getShared()) && !isBox()))
-    return emitOpError("expected a box, a gate and its phase where it waits for others");
-  return isBox() ? verifyBox(*this) : verifyRow(*this);
-}
-LogicalResult SendOp::verify() { return verifyRow(*this); }
-
-/// Of gates that warps tell, nobody else opens one, and all warps do.
-LogicalResult ArriveOp::verify() {
-  auto made = getGates().getDefiningOp<GatesOp>();
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  int64_t warps = getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "warps").value_or(4);
-  if (getCluster())
-    warps *= clusterOf(*this);
-  if (made && int64_t(made.getArrivals().value_or(1)) != warps)
-    return emitOpError() << "expected gates of " << warps << " arrivals, one of each warp, got " << made.getArrivals().value_or(1);
-  for (Operation *user : getGates().getUsers())
-    if (auto fetch = dyn_cast<FetchOp>(user); fetch && fetch.getGates() == getGates())
-      return emitOpError("expected gates that warps alone open").attachNote(user->getLoc()) << "a copy opens one here";
-  return success();
-}
-LogicalResult AwaitOp::verify() { return success(); }
-
-LogicalResult SentOp::verify() {
-  if (int64_t(getPending()) < 0)
-    return emitOpError() << "expected a number of sends of at least 0, got " << int64_t(getPending());
-  return success();
+LogicalResult TmaLoadOp::verify() {
+  RankedTensorType tile = getBuffer().getType().getTile();
+  if (failed(verifyIssuingWarp(*this)))
+    return failure();
+  if (bool(getEmpty()) != bool(getEmptyIndex()) || bool(getEmpty()) != bool(getEmptyPhase()))
+    return emitOpError("expected an index and a phase with the empty mbarriers, and none without");
+  if (tile.getRank() < 2 || int64_t(getDims().size()) != tile.getRank())
+    return emitOpError() << "expected a tile of rank 2 or more and as many dims, got " << tile
+                         << " and " << getDims().size() << " dims";
+  if (failed(verifyCoords(*this)) || failed(verifyTensorMap(*this)))
+    return failure();
+  return verifyBox(*this);
 }

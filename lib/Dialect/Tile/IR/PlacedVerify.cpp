@@ -1,6 +1,7 @@
-//===- PlacedVerify.cpp - What makes a placed program well formed ---------===//
+//===- PlacedVerify.cpp - Verifiers of layouts and shared memory ----------===//
 //
-// Verifiers of the operations that know layouts and shared memory.
+// Operations of placed programs: layout conversions, buffers in shared memory, distributed shared
+// memory. BulkVerify.cpp has bulk copies and TMA, WgmmaVerify.cpp has warpgroup MMA.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -15,41 +16,50 @@ using namespace tessera::tile;
 
 LogicalResult AllocOp::verify() {
   if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % 16))
-    return emitOpError() << "expected an offset that 16 divides, got " << int64_t(*getOffset());
-  if (Layout memory = getType().getMemory(); getMailbox() && memory.in().bits(Dim::Block) && !memory.isInjective())
-    return emitOpError() << "expected a mailbox that holds all elements in each block, or each one in one, got " << getType();
-  if (getMailbox() && !llvm::isPowerOf2_64(getType().getSlots()))
-    return emitOpError() << "expected a mailbox with a power of two of slots, got " << getType().getSlots();
+    return emitOpError() << "expected an offset that is a multiple of 16, got "
+                         << int64_t(*getOffset());
+  if (Layout memory = getType().getMemory();
+      getDsmem() && memory.in().bits(Dim::Block) && !memory.isInjective())
+    return emitOpError()
+           << "expected a dsmem with all elements in each CTA, or each element in one, got "
+           << getType();
+  if (getDsmem() && !llvm::isPowerOf2_64(getType().getStages()))
+    return emitOpError() << "expected a power of two of stages for a dsmem, got "
+                         << getType().getStages();
   return success();
 }
-LogicalResult CommitOp::verify() { return success(); }
+LogicalResult CpAsyncCommitOp::verify() { return success(); }
 LogicalResult BarrierOp::verify() { return success(); }
 
-LogicalResult WaitOp::verify() { return expectPending(*this, getPending()); }
+LogicalResult CpAsyncWaitOp::verify() { return expectPending(*this, getPending()); }
 
-/// Threads reach the shared memory of their own block.
-static LogicalResult verifyWithinBlocks(Operation *op, BufferType buffer, const Layout &layout) {
+/// Threads access the shared memory of their own CTA only.
+static LogicalResult verifyWithinCta(Operation *op, BufferType buffer, const Layout &layout) {
   if (buffer.getMemory().in().bits(Dim::Block) && !holder(buffer.getMemory(), layout, {Dim::Block}))
-    return op->emitOpError() << "expected a buffer in which each block has the elements of its own threads, got " << buffer;
+    return op->emitOpError()
+           << "expected a buffer with the elements of each CTA's threads in that CTA, got "
+           << buffer;
   return success();
 }
 
-LogicalResult CopyOp::verify() {
+LogicalResult CpAsyncOp::verify() {
   ViewType view = getView().getType();
   RankedTensorType tile = getBuffer().getType().getTile();
   if (failed(expectElement(*this, "a buffer", view.getElementType(), tile.getElementType())) ||
       failed(expectDistinctDims(*this, getDims(), view.getRank())))
     return failure();
   if (getCoords().size() != view.getRank() || int64_t(getDims().size()) != tile.getRank())
-    return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank() << " dims, got "
-                         << getCoords().size() << " and " << getDims().size();
-  if (failed(getVia().verifyEncoding(tile.getShape(), tile.getElementType(), [&] { return emitOpError(); })))
+    return emitOpError() << "expected " << view.getRank() << " coordinates and " << tile.getRank()
+                         << " dims, got " << getCoords().size() << " and " << getDims().size();
+  if (failed(getVia().verifyEncoding(tile.getShape(), tile.getElementType(),
+                                     [&] { return emitOpError(); })))
     return failure();
-  return verifyWithinBlocks(*this, getBuffer().getType(), getVia().getValue());
+  return verifyWithinCta(*this, getBuffer().getType(), getVia().getValue());
 }
 
-/// A tile in registers that is, or is of, the tile of a buffer.
-static LogicalResult verifyTile(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
+/// A tile in registers that is the tile of a buffer or a slice of it.
+static LogicalResult verifyTile(Operation *op, StringRef what, BufferType buffer,
+                                RankedTensorType tile) {
   if (failed(expectElement(op, what, buffer.getTile().getElementType(), tile.getElementType())))
     return failure();
   if (!isa_and_nonnull<LayoutAttr>(tile.getEncoding()))
@@ -57,88 +67,94 @@ static LogicalResult verifyTile(Operation *op, StringRef what, BufferType buffer
   return success();
 }
 
-static LogicalResult verifySlot(Operation *op, StringRef what, BufferType buffer, RankedTensorType tile) {
+static LogicalResult verifyStage(Operation *op, StringRef what, BufferType buffer,
+                                 RankedTensorType tile) {
   if (failed(expectShape(op, what, buffer.getTile().getShape(), tile.getShape())))
     return failure();
   return verifyTile(op, what, buffer, tile);
 }
 
-/// A tile that begins anywhere in a slot.
-static LogicalResult verifyBehind(Operation *op, Value behind, BufferType buffer) {
-  if (!behind)
+/// A tile that begins some elements after its stage.
+static LogicalResult verifyShift(Operation *op, Value shift, BufferType buffer) {
+  if (!shift)
     return success();
   if (buffer.getTile().getRank() != 1 || !buffer.getSlack())
-    return op->emitOpError() << "expected a slot with slack for a tile of rank 1 that begins behind some elements, got "
-                             << buffer;
+    return op->emitOpError()
+           << "expected a tile of rank 1 and a buffer with slack for a shift, got " << buffer;
   if (!buffer.isInOrder())
-    return op->emitOpError() << "expected elements that lie in order, got " << buffer;
+    return op->emitOpError() << "expected a buffer with the elements in order, got " << buffer;
   return success();
 }
 
-/// Part and whole have the same dimensions, and a part begins at multiples of its sizes.
-static LogicalResult verifyPart(Operation *op, ArrayRef<int64_t> whole, ArrayRef<int64_t> part, ArrayRef<int64_t> at) {
+/// A slice has the rank of the whole tile, and its offsets are multiples of its sizes.
+static LogicalResult verifySlice(Operation *op, ArrayRef<int64_t> whole, ArrayRef<int64_t> part,
+                                 ArrayRef<int64_t> at) {
   if (at.size() != whole.size() || part.size() != whole.size())
-    return op->emitOpError() << "expected a part of " << whole.size() << " dimensions, got " << part.size() << " and "
-                             << at.size() << " numbers of where it begins";
-  for (auto [size, most, begin] : llvm::zip(part, whole, at))
-    if (begin < 0 || begin % size || begin + size > most)
-      return op->emitOpError() << "expected a part of size " << size << " that begins at a multiple of it and ends by " << most
-                               << ", got one at " << begin;
+    return op->emitOpError() << "expected a slice of rank " << whole.size() << ", got rank "
+                             << part.size() << " and " << at.size() << " offsets";
+  for (auto [size, most, offset] : llvm::zip(part, whole, at))
+    if (offset < 0 || offset % size || offset + size > most)
+      return op->emitOpError() << "expected a slice of size " << size
+                               << " at a multiple of it, within " << most << ", got offset "
+                               << offset;
   return success();
 }
 
 LogicalResult SliceOp::verify() {
   RankedTensorType whole = getInput().getType(), part = getType();
   if (whole.getElementType() != part.getElementType())
-    return emitOpError() << "expected a part of elements " << whole.getElementType() << ", got " << part.getElementType();
-  if (failed(verifyPart(*this, whole.getShape(), part.getShape(), getAt())))
+    return emitOpError() << "expected a slice of element type " << whole.getElementType()
+                         << ", got " << part.getElementType();
+  if (failed(verifySlice(*this, whole.getShape(), part.getShape(), getAt())))
     return failure();
   std::optional<Layout> held = layoutOf(getInput()), wanted = layoutOf(getResult());
   if (bool(held) != bool(wanted))
-    return emitOpError("expected layouts of both tiles or of none");
+    return emitOpError("expected layouts on both tiles or on none");
   if (!held)
     return success();
   gf2::Vectors columns;
   for (uint64_t column : wanted->columns())
     columns.push_back(wanted->out().carry(column, held->out()));
   Layout inWhole(wanted->in(), held->out(), std::move(columns));
-  bool isWithinBits = llvm::all_of(getAt(), [](int64_t begin) { return begin >= 0; });
+  bool isWithinBits = llvm::all_of(getAt(), [](int64_t offset) { return offset >= 0; });
   if (!isWithinBits || !holder(*held, inWhole, threadDims))
-    return emitOpError("expected a part that threads hold of the whole");
+    return emitOpError("expected a slice whose elements the same threads hold in the input");
   return success();
 }
 
-uint64_t SliceOp::getPlace(uint64_t element) {
-  Point point = spaceOf(getType().getShape()).unpack(element), place;
-  for (auto [dim, begin] : llvm::enumerate(getAt()))
-    place[tensorDim(dim)] = point[tensorDim(dim)] + begin;
-  return spaceOf(getInput().getType().getShape()).pack(place);
+uint64_t SliceOp::getInputElement(uint64_t element) {
+  Point point = spaceOf(getType().getShape()).unpack(element), input;
+  for (auto [dim, offset] : llvm::enumerate(getAt()))
+    input[tensorDim(dim)] = point[tensorDim(dim)] + offset;
+  return spaceOf(getInput().getType().getShape()).pack(input);
 }
 
-LogicalResult ReadOp::verify() {
-  if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
+LogicalResult SharedLoadOp::verify() {
+  if (failed(verifyShift(*this, getShift(), getBuffer().getType())))
     return failure();
-  if (getBehind() && getAt())
-    return emitOpError("expected a whole tile behind some elements, got a part");
-  bool isPart = getFrom() || getBelow();
-  if (isPart != getPad().has_value())
+  if (getShift() && getAt())
+    return emitOpError("expected a whole tile for a shift, got a slice");
+  bool isBounded = getFrom() || getBelow();
+  if (isBounded != getPad().has_value())
     return emitOpError("expected a pad with `from` or `below`, and none without");
-  if (isPart && (getAt() || getType().getRank() != 1))
-    return emitOpError() << "expected a whole tile of rank 1 whose elements are there in part, got " << getType();
+  if (isBounded && (getAt() || getType().getRank() != 1))
+    return emitOpError() << "expected a whole tile of rank 1 with `from` or `below`, got "
+                         << getType();
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != getType().getElementType())
     return emitOpError() << "expected a pad of type " << getType().getElementType() << ", got "
                          << cast<TypedAttr>(*getPad()).getType();
   if (!getAt()) {
-    if (failed(verifySlot(*this, "a result", getBuffer().getType(), getType())))
+    if (failed(verifyStage(*this, "a result", getBuffer().getType(), getType())))
       return failure();
-    return verifyWithinBlocks(*this, getBuffer().getType(), *layoutOf(getResult()));
+    return verifyWithinCta(*this, getBuffer().getType(), *layoutOf(getResult()));
   }
-  if (failed(verifyPart(*this, getBuffer().getType().getTile().getShape(), getType().getShape(), *getAt())))
+  if (failed(verifySlice(*this, getBuffer().getType().getTile().getShape(), getType().getShape(),
+                         *getAt())))
     return failure();
   return verifyTile(*this, "a result", getBuffer().getType(), getType());
 }
 
-Layout ReadOp::getPlaces() {
+Layout SharedLoadOp::getElementLayout() {
   Layout layout = *layoutOf(getResult());
   Space whole = spaceOf(getBuffer().getType().getTile().getShape());
   gf2::Vectors columns;
@@ -147,66 +163,69 @@ Layout ReadOp::getPlaces() {
   return Layout(layout.in(), whole, std::move(columns));
 }
 
-uint64_t ReadOp::getFirst() {
+uint64_t SharedLoadOp::getFirstElement() {
   Point point;
   if (getAt())
-    for (auto [dim, begin] : llvm::enumerate(*getAt()))
-      point[tensorDim(dim)] = begin;
+    for (auto [dim, offset] : llvm::enumerate(*getAt()))
+      point[tensorDim(dim)] = offset;
   return spaceOf(getBuffer().getType().getTile().getShape()).pack(point);
 }
 
-LogicalResult WriteOp::verify() {
-  if (failed(verifyBehind(*this, getBehind(), getBuffer().getType())))
+LogicalResult SharedStoreOp::verify() {
+  if (failed(verifyShift(*this, getShift(), getBuffer().getType())))
     return failure();
-  if (failed(verifySlot(*this, "a tile", getBuffer().getType(), tileType(getValue()))))
+  if (failed(verifyStage(*this, "a tile", getBuffer().getType(), tileType(getValue()))))
     return failure();
-  return verifyWithinBlocks(*this, getBuffer().getType(), *layoutOf(getValue()));
+  return verifyWithinCta(*this, getBuffer().getType(), *layoutOf(getValue()));
 }
 
 //===----------------------------------------------------------------------===//
 // Clusters
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyMailbox(Operation *op, Value mailbox) {
-  auto alloc = mailbox.getDefiningOp<AllocOp>();
-  if (!alloc || !alloc.getMailbox())
-    return op->emitOpError("expected a mailbox, which 'tile.alloc mailbox' makes");
+static LogicalResult verifyDsmem(Operation *op, Value dsmem) {
+  auto alloc = dsmem.getDefiningOp<AllocOp>();
+  if (!alloc || !alloc.getDsmem())
+    return op->emitOpError("expected a buffer of 'tile.alloc dsmem'");
   return success();
 }
 
-LogicalResult OpenOp::verify() {
-  bool hasGates = llvm::any_of((*this)->getBlock()->getOps<GatesOp>(), [&](GatesOp gates) { return gates->isBeforeInBlock(*this); });
-  if (getMailboxes().empty() && !hasGates)
-    return emitOpError("expected a mailbox, or gates before it, got none");
-  for (Value mailbox : getMailboxes())
-    if (failed(verifyMailbox(*this, mailbox)))
+LogicalResult ClusterArriveOp::verify() {
+  bool hasMbarriers =
+      llvm::any_of((*this)->getBlock()->getOps<MbarrierAllocOp>(),
+                   [&](MbarrierAllocOp mbarriers) { return mbarriers->isBeforeInBlock(*this); });
+  if (getDsmem().empty() && !hasMbarriers)
+    return emitOpError("expected dsmem buffers, or mbarriers before it, got none");
+  for (Value dsmem : getDsmem())
+    if (failed(verifyDsmem(*this, dsmem)))
       return failure();
   return success();
 }
-LogicalResult MeetOp::verify() { return success(); }
-LogicalResult ReceiveOp::verify() { return verifyMailbox(*this, getMailbox()); }
+LogicalResult ClusterWaitOp::verify() { return success(); }
+LogicalResult DsmemWaitOp::verify() { return verifyDsmem(*this, getDsmem()); }
 
-LogicalResult PushOp::verify() {
-  Type element = getMailbox().getType().getTile().getElementType();
+LogicalResult DsmemStoreOp::verify() {
+  Type element = getDsmem().getType().getTile().getElementType();
   if (!llvm::is_contained({32u, 64u}, element.getIntOrFloatBitWidth()))
     return emitOpError() << "expected elements of 32 or 64 bits, got " << element;
-  if (failed(verifyMailbox(*this, getMailbox())))
+  if (failed(verifyDsmem(*this, getDsmem())))
     return failure();
-  return verifySlot(*this, "a tile", getMailbox().getType(), tileType(getValue()));
+  return verifyStage(*this, "a tile", getDsmem().getType(), tileType(getValue()));
 }
 
-LogicalResult TakeOp::verify() {
-  if (failed(verifyMailbox(*this, getMailbox())) ||
-      failed(verifySlot(*this, "a result", getMailbox().getType(), getType())))
+LogicalResult DsmemLoadOp::verify() {
+  if (failed(verifyDsmem(*this, getDsmem())) ||
+      failed(verifyStage(*this, "a result", getDsmem().getType(), getType())))
     return failure();
-  return verifyWithinBlocks(*this, getMailbox().getType(), *layoutOf(getResult()));
+  return verifyWithinCta(*this, getDsmem().getType(), *layoutOf(getResult()));
 }
 
 LogicalResult MmaSharedOp::verify() {
-  RankedTensorType lhs = getLhs().getType().getTile(), rhs = getRhs().getType().getTile(), acc = tileType(getAcc());
+  RankedTensorType lhs = getLhs().getType().getTile(), rhs = getRhs().getType().getTile(),
+                   acc = tileType(getAcc());
   if (lhs.getRank() != 2 || rhs.getRank() != 2 || acc.getRank() != 2)
-    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", " << rhs.getRank() << " and "
-                         << acc.getRank();
+    return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", "
+                         << rhs.getRank() << " and " << acc.getRank();
   if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), acc.getDimSize(1)}, rhs.getShape())) ||
       failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, acc.getShape())))
     return failure();
@@ -214,9 +233,10 @@ LogicalResult MmaSharedOp::verify() {
     return emitOpError() << "expected a tile with a layout, got " << acc;
   for (BufferType buffer : {getLhs().getType(), getRhs().getType()}) {
     ArrayRef<int64_t> shape = buffer.getTile().getShape();
-    Layout rows = linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), std::array{1u, 0u});
+    Layout rows =
+        linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), std::array{1u, 0u});
     if (buffer.getMemory() != rows)
-      return emitOpError() << "expected matrices that lie row by row, got " << buffer;
+      return emitOpError() << "expected row-major matrices, got " << buffer;
   }
   return success();
 }
@@ -230,9 +250,8 @@ LogicalResult ConvertOp::verify() {
     if (!layoutOf(value))
       return emitOpError() << "expected tiles with layouts, got " << value.getType();
   if (!holder(*layoutOf(getInput()), *layoutOf(getResult()), {Dim::Block}))
-    return emitOpError() << "expected what a block needs within the block: the blocks of a cluster exchange parts of "
-                            "reductions only; got "
-                         << input << " -> " << result;
+    return emitOpError() << "expected a conversion within each CTA, got " << input << " -> "
+                         << result;
   return success();
 }
 
@@ -242,16 +261,17 @@ RankedTensorType tile::partialType(RankedTensorType input, ArrayRef<int64_t> dim
   SmallVector<int64_t> shape = withoutDims(input.getShape(), dims);
   Layout parts = plan.partial(shape.size()).withoutFreeBits({Dim::Register});
   shape.push_back(int64_t(1) << (plan.warps.size() + plan.blocks.size()));
-  return RankedTensorType::get(shape, input.getElementType(), LayoutAttr::get(input.getContext(), parts));
+  return RankedTensorType::get(shape, input.getElementType(),
+                               LayoutAttr::get(input.getContext(), parts));
 }
 
-LogicalResult PartialOp::verify() {
+LogicalResult WarpReduceOp::verify() {
   RankedTensorType input = tileType(getInput());
   if (!layoutOf(getInput()))
     return emitOpError() << "expected a tile with a layout, got " << input;
   if (getDims().empty())
-    return emitOpError("expected at least one dimension, got none");
-  if (failed(verifyJoin(*this, input, getKind(), getDims(), getSkipNan())))
+    return emitOpError("expected at least one dimension to reduce, got none");
+  if (failed(verifyReduction(*this, input, getKind(), getDims(), getSkipNan())))
     return failure();
   if (RankedTensorType parts = partialType(input, getDims()); parts != getType())
     return emitOpError() << "expected a result of type " << parts << ", got " << getType();

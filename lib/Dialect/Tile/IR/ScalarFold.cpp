@@ -1,8 +1,8 @@
-//===- ScalarFold.cpp - The scalar vocabulary on constants ----------------===//
+//===- ScalarFold.cpp - Scalar operations on constants --------------------===//
 //
-// Evaluates one scalar operation on attributes. Only operations whose result is fixed bit by bit
-// are evaluated (exact ones, and those that IEEE 754 rounds correctly), so that folding never
-// changes what a kernel computes; elementary functions are left to their expansion.
+// Evaluates one scalar operation on attributes. Only operations whose result is the same on every
+// target are evaluated (exact ones, and those that IEEE 754 rounds correctly), so that folding
+// never changes what a kernel computes. Elementary functions are left to their expansion.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -142,7 +142,7 @@ TypedAttr tile::foldScalarOp(ScalarOp op, ArrayRef<TypedAttr> operands) {
     return result ? FloatAttr::get(type, *result) : TypedAttr();
   }
 
-  // Integers, also where the machine would leave the result open: ScalarEval.h closes it.
+  // Integers, also where targets leave the result undefined: ScalarEval.h defines it.
   if (type.isInteger() && scalarOpInfo(op).rule != TypeRule::Float) {
     SmallVector<int64_t> x;
     for (TypedAttr operand : operands) {

@@ -10,6 +10,7 @@ using namespace tessera;
 using namespace tessera::tile;
 
 #include "tessera/Dialect/Tile/IR/TileDialect.cpp.inc"
+#include "tessera/Dialect/Tile/IR/TileInterfaces.cpp.inc"
 
 void TileDialect::initialize() {
   registerTypes();

@@ -1,7 +1,7 @@
 //===- TileFold.cpp - Folding of tile operations --------------------------===//
 //
 // Constants, neutral operands, and chains of operations that only move elements. Every fold keeps
-// the value bit by bit (nan payloads aside): x + 0.0 stays, since it turns -0.0 into 0.0.
+// the value bit by bit (NaN payloads aside): x + 0.0 does not fold, since -0.0 + 0.0 is 0.0.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -48,7 +48,7 @@ static bool isInteger(TypedAttr attr, int64_t value) {
          integer.getValue() == APInt(integer.getValue().getBitWidth(), value, true, true);
 }
 
-/// Whether the operation gives its other operand when operand `i` is `attr`.
+/// Whether the operation yields its other operand when operand `i` is `attr`.
 static bool isNeutral(ScalarOp op, unsigned i, TypedAttr attr) {
   auto number = dyn_cast_or_null<FloatAttr>(attr);
   auto isFloat = [&](double value) { return number && number.getValue().isExactlyValue(value); };
@@ -76,7 +76,7 @@ static bool isNeutral(ScalarOp op, unsigned i, TypedAttr attr) {
   }
 }
 
-/// Whether the operation gives `attr` when an operand is `attr`, whatever the other one is.
+/// Whether the operation yields `attr` when an operand is `attr`, whatever the other one is.
 static bool isAbsorbing(ScalarOp op, TypedAttr attr) {
   switch (op) {
   case ScalarOp::Mul:
@@ -163,7 +163,7 @@ OpFoldResult BitcastOp::fold(FoldAdaptor adaptor) {
 }
 
 //===----------------------------------------------------------------------===//
-// Movement: constants stay constants, chains become one operation
+// Data movement: constants stay constants, chains become one operation
 //===----------------------------------------------------------------------===//
 
 /// `outer` after `inner`: entry i is outer[inner[i]].
@@ -216,7 +216,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-/// The largest and the smallest of consecutive numbers are the last and the first.
+/// The maximum of consecutive integers is the last one, the minimum the first.
 LogicalResult tile::ReduceOp::canonicalize(tile::ReduceOp op, PatternRewriter &rewriter) {
   auto iota = op.getInput().getDefiningOp<IotaOp>();
   tessera::ReduceOp kind = op.getReduceOp();

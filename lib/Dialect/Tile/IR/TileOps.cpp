@@ -55,8 +55,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
       parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true,
                                /*allowAttrs=*/true) ||
       parser.parseKeyword("grid") || parsePlainInt(parser, gridRank) ||
-      parseLaunchHints(parser, hints) ||
-      parser.parseOptionalAttrDictWithKeyword(state.attributes))
+      parseLaunchHints(parser, hints) || parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   SmallVector<Type> types;
   for (OpAsmParser::Argument &argument : arguments) {
@@ -112,7 +111,7 @@ void ProgramIdOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), "pid" + std::to_string(getDim()));
 }
 
-/// What is read of a view is called after it.
+/// Names a tile after the view that it is loaded from.
 static void nameAfter(Value view, Value tile, OpAsmSetValueNameFn setName) {
   auto argument = dyn_cast<BlockArgument>(view);
   auto kernel = argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
@@ -140,13 +139,15 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state, RankedTensorTy
   build(builder, state, type, numberAttr(builder, type.getElementType(), value));
 }
 
-void RowOp::build(OpBuilder &builder, OperationState &state, Value view, ValueRange coords, int64_t dim) {
+void AlignedRowOp::build(OpBuilder &builder, OperationState &state, Value view, ValueRange coords,
+                         int64_t dim) {
   Type element = cast<ViewType>(view.getType()).getElementType();
   build(builder, state, ViewType::get({ShapedType::kDynamic}, element, {1}), view, coords, dim);
 }
 
-int64_t RowOp::getPieceElements() {
-  return kPiece / std::max(1u, getView().getType().getElementType().getIntOrFloatBitWidth() / 8);
+int64_t AlignedRowOp::getAlignmentElements() {
+  return kAlignment /
+         std::max(1u, getView().getType().getElementType().getIntOrFloatBitWidth() / 8);
 }
 
 void MapOp::build(OpBuilder &builder, OperationState &state, ScalarOp op, ValueRange inputs,
@@ -190,14 +191,14 @@ void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp 
         key, dim, /*exclusive=*/false);
 }
 
-void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type, bool mailbox) {
-  build(builder, state, type, /*offset=*/nullptr, mailbox);
+void AllocOp::build(OpBuilder &builder, OperationState &state, BufferType type, bool dsmem) {
+  build(builder, state, type, /*offset=*/nullptr, dsmem);
 }
 
-void PartialOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
-                      ArrayRef<int64_t> dims, bool skipNan) {
-  build(builder, state, partialType(tileType(input), dims), toStringRef(reduceOpName(op)), input, dims,
-        skipNan);
+void WarpReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,
+                         Value input, ArrayRef<int64_t> dims, bool skipNan) {
+  build(builder, state, partialType(tileType(input), dims), toStringRef(reduceOpName(op)), input,
+        dims, skipNan);
 }
 
 void tile::ReduceOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op,

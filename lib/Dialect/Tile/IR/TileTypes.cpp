@@ -1,6 +1,8 @@
-//===- TileTypes.cpp - Views and how launches present tensors -------------===//
+//===- TileTypes.cpp - Types and attributes of Tile IR --------------------===//
 //
-// Textual form and invariants of `!tile.view`, `#tile.operand` and `#tile.layout`.
+// Textual form and invariants of `!tile.view`, `!tile.buffer`, `!tile.mbarrier`, `#tile.operand`
+// and
+// `#tile.layout`.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/ScalarTypes.h"
@@ -35,7 +37,7 @@ void TileDialect::registerAttributes() {
 
 bool tile::isTileType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  // No tensor holds tf32: f32 is rounded to it before a product.
+  // tf32 is no element type of tensors: f32 operands are rounded to it before an MMA.
   return tensor && tensor.hasStaticShape() &&
          (isElementType(tensor.getElementType()) || isa<FloatTF32Type>(tensor.getElementType()));
 }
@@ -45,7 +47,7 @@ bool tile::isTileType(Type type) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<int64_t> tile::canonicalDivisors(ArrayRef<int64_t> shape, ArrayRef<int64_t> divisors) {
-  // A wrong number of divisors is passed on for the verifier to report.
+  // The verifier reports a wrong number of divisors.
   SmallVector<int64_t> result(divisors);
   if (divisors.empty())
     result.assign(shape.size(), 1);
@@ -190,12 +192,13 @@ void OperandViewAttr::print(AsmPrinter &printer) const {
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   std::string text;
-  llvm::SMLoc place = parser.getCurrentLocation();
+  llvm::SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseString(&text) || parser.parseGreater())
     return {};
   std::optional<Layout> layout = Layout::parse(text);
   if (!layout) {
-    parser.emitError(place) << "expected a layout such as 'register[d0:1] lane[d0:2] -> d0:4', got '" << text << "'";
+    parser.emitError(loc) << "expected a layout such as 'register[d0:1] lane[d0:2] -> d0:4', got '"
+                          << text << "'";
     return {};
   }
   return get(parser.getContext(), *layout);
@@ -203,10 +206,10 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 void LayoutAttr::print(AsmPrinter &printer) const { printer << "<\"" << getValue().str() << "\">"; }
 
-LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t slots, RankedTensorType tile,
-                                 int64_t slack) {
-  if (slots < 1)
-    return emitError() << "expected at least one slot, got " << slots;
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t stages,
+                                 RankedTensorType tile, int64_t slack) {
+  if (stages < 1)
+    return emitError() << "expected at least one stage, got " << stages;
   if (slack < 0)
     return emitError() << "expected a slack of at least 0, got " << slack;
   auto layout = dyn_cast_or_null<LayoutAttr>(tile.getEncoding());
@@ -216,13 +219,13 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError, i
 }
 
 int64_t BufferType::getElementBytes() const {
-  // tf32 is held as f32 is.
+  // tf32 has 19 bits and is stored in 32.
   return llvm::PowerOf2Ceil((getTile().getElementTypeBitWidth() + 7) / 8);
 }
 
-LogicalResult GatesType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+LogicalResult MbarrierType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
   if (count < 1)
-    return emitError() << "expected at least one gate, got " << count;
+    return emitError() << "expected at least one mbarrier, got " << count;
   return success();
 }
 
@@ -233,7 +236,8 @@ Layout BufferType::getMemory() const {
 bool BufferType::isInOrder() const {
   Layout memory = getMemory();
   uint64_t inside = memory.in().size(Dim::Offset) - 1;
-  return getTile().getRank() == 1 && llvm::equal(memory.columns(Dim::Offset), gf2::units(memory.in().bits(Dim::Offset))) &&
+  return getTile().getRank() == 1 &&
+         llvm::equal(memory.columns(Dim::Offset), gf2::units(memory.in().bits(Dim::Offset))) &&
          llvm::none_of(memory.columns(Dim::Block), [&](uint64_t first) { return first & inside; });
 }
 
@@ -243,36 +247,43 @@ Space tile::spaceOf(ArrayRef<int64_t> shape) {
 
 LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                                          function_ref<InFlightDiagnostic()> emitError) const {
-  auto isSize = [](int64_t size) { return size > 0 && size <= int64_t(1) << 31 && llvm::isPowerOf2_64(size); };
+  auto isSize = [](int64_t size) {
+    return size > 0 && size <= int64_t(1) << 31 && llvm::isPowerOf2_64(size);
+  };
   if (shape.size() > maxRank || !llvm::all_of(shape, isSize))
-    return emitError() << "expected sizes that are powers of two of at most " << maxRank
-                       << " dimensions for a tile with a layout";
+    return emitError() << "expected at most " << maxRank
+                       << " dimensions whose sizes are powers of two for a tile with a layout";
   if (getValue().out() != spaceOf(shape) || !getValue().isSurjective())
-    return emitError() << "expected a layout that holds each element of the tile, got " << *this;
+    return emitError() << "expected a layout that covers every element of the tile, got " << *this;
   return success();
 }
 
 std::optional<Layout> tile::layoutOf(Value tile) {
-  auto attribute = dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding());
+  auto attribute =
+      dyn_cast_or_null<LayoutAttr>(cast<RankedTensorType>(tile.getType()).getEncoding());
   return attribute ? std::optional(attribute.getValue()) : std::nullopt;
 }
 
-/// Of a product that is not made on tensor cores, though they have its type.
-static constexpr StringLiteral kPlainAttr = "tile.plain";
-
 std::optional<unsigned> tile::fragmentDepth(MmaOp mma) {
-  auto left = cast<RankedTensorType>(mma.getLhs().getType()), right = cast<RankedTensorType>(mma.getRhs().getType());
-  Type operand = left.getElementType(), sum = mma.getType().getElementType();
-  bool isHalf = (operand.isBF16() || operand.isF16()) && sum.isF32(), isWord = isa<FloatTF32Type>(operand) && sum.isF32();
-  bool isByte = (operand.isInteger(8) && sum.isInteger(32)) || (isFloat8(operand) && sum.isF32());
-  bool isDouble = operand.isF64() && sum.isF64();
+  auto left = cast<RankedTensorType>(mma.getLhs().getType()),
+       right = cast<RankedTensorType>(mma.getRhs().getType());
+  Type operand = left.getElementType(), acc = mma.getType().getElementType();
+  bool isHalf = (operand.isBF16() || operand.isF16()) && acc.isF32(),
+       isWord = isa<FloatTF32Type>(operand) && acc.isF32();
+  bool isByte = (operand.isInteger(8) && acc.isInteger(32)) || (isFloat8(operand) && acc.isF32());
+  bool isDouble = operand.isF64() && acc.isF64();
   unsigned depth = isHalf ? 16 : isByte ? 32 : isDouble ? 4 : 8;
-  ArrayRef<int64_t> sums = mma.getMatrix();
-  bool fits = sums[0] >= 16 && sums[1] >= 8 && left.getShape()[1] >= int64_t(depth) * mma.getParts();
-  return !mma->hasAttr(kPlainAttr) && (isHalf || isByte || isWord || isDouble) && right.getElementType() == operand && fits ? std::optional(depth) : std::nullopt;
+  ArrayRef<int64_t> shape = mma.getMatrix();
+  bool fits =
+      shape[0] >= 16 && shape[1] >= 8 && left.getShape()[1] >= int64_t(depth) * mma.getParts();
+  return !mma->hasAttr(kPlainAttr) && (isHalf || isByte || isWord || isDouble) &&
+                 right.getElementType() == operand && fits
+             ? std::optional(depth)
+             : std::nullopt;
 }
 
 RankedTensorType tile::withLayout(Type tile, const Layout &layout) {
   auto type = cast<RankedTensorType>(tile);
-  return RankedTensorType::get(type.getShape(), type.getElementType(), LayoutAttr::get(type.getContext(), layout));
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               LayoutAttr::get(type.getContext(), layout));
 }

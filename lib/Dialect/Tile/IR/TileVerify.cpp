@@ -1,6 +1,6 @@
-//===- TileVerify.cpp - What makes a tile program well formed -------------===//
+//===- TileVerify.cpp - Verifiers of kernels and of tiles as values -------===//
 //
-// Verifiers. A message says what was expected and what was found.
+// A message says what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -8,7 +8,6 @@
 #include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-
 
 using namespace mlir;
 using namespace tessera;
@@ -135,7 +134,7 @@ LogicalResult DimOp::verify() {
   return success();
 }
 
-/// What loads and stores have in common.
+/// Coordinates, dims and element type of a load or a store.
 static LogicalResult verifyAccess(Operation *op, ViewType view, size_t coords,
                                   ArrayRef<int64_t> dims, RankedTensorType tile) {
   if (coords != view.getRank())
@@ -149,27 +148,31 @@ static LogicalResult verifyAccess(Operation *op, ViewType view, size_t coords,
   return expectElement(op, "a tile", view.getElementType(), tile.getElementType());
 }
 
-LogicalResult ShiftOp::verify() {
+LogicalResult MisalignmentOp::verify() {
   if (getCoords().size() != getView().getType().getRank())
     return emitOpError() << "expected " << getView().getType().getRank()
                          << " coordinates, one for each dimension of the view, got "
                          << getCoords().size();
-  if (!llvm::isPowerOf2_64(getBy()))
-    return emitOpError() << "expected a power of two, got " << int64_t(getBy());
+  if (!llvm::isPowerOf2_64(getModulus()))
+    return emitOpError() << "expected a power of two, got " << int64_t(getModulus());
   return success();
 }
 
-LogicalResult RowOp::verify() {
+LogicalResult AlignedRowOp::verify() {
   ViewType view = getView().getType(), row = getType();
-  if (!isa<BlockArgument>(getView()) || !isa<KernelOp>(cast<BlockArgument>(getView()).getOwner()->getParentOp()))
-    return emitOpError("expected a row of an argument of the kernel");
+  if (!isa<BlockArgument>(getView()) ||
+      !isa<KernelOp>(cast<BlockArgument>(getView()).getOwner()->getParentOp()))
+    return emitOpError("expected a view that is an argument of the kernel");
   if (getDim() >= view.getRank())
-    return emitOpError() << "expected a dimension below " << view.getRank() << ", got " << int64_t(getDim());
+    return emitOpError() << "expected a dimension below " << view.getRank() << ", got "
+                         << int64_t(getDim());
   if (getCoords().size() + 1 != view.getRank())
-    return emitOpError() << "expected " << view.getRank() - 1 << " coordinates, one for each other dimension of the view, got "
+    return emitOpError() << "expected " << view.getRank() - 1
+                         << " coordinates, one for each other dimension of the view, got "
                          << getCoords().size();
   if (!view.hasUnitStride(getDim()))
-    return emitOpError() << "expected neighbours in memory along dimension " << int64_t(getDim()) << ", got " << view;
+    return emitOpError() << "expected contiguous elements along dimension " << int64_t(getDim())
+                         << ", got " << view;
   ViewType expected = ViewType::get({ShapedType::kDynamic}, view.getElementType(), {1});
   if (row != expected)
     return emitOpError() << "expected a result of type " << expected << ", got " << row;
@@ -187,24 +190,26 @@ LogicalResult tile::LoadOp::verify() {
   return success();
 }
 
-/// What gathers and scatters have in common.
-template <typename OpTy> static LogicalResult verifyPlaces(OpTy op, RankedTensorType type) {
+/// Coordinates, indices, dims and element type of a gather or a scatter.
+template <typename OpTy> static LogicalResult verifyIndexed(OpTy op, RankedTensorType type) {
   ViewType view = op.getView().getType();
-  size_t coords = op.getCoords().size(), places = op.getPlaces().size();
-  if (!places)
-    return op.emitOpError("expected at least one tile of places, got none");
-  if (coords + places != view.getRank())
-    return op.emitOpError() << "expected " << view.getRank() << " coordinates and tiles of places, "
-                            << "one for each dimension of the view, got " << coords + places;
-  for (Value place : op.getPlaces()) {
-    RankedTensorType tile = tileType(place);
+  size_t coords = op.getCoords().size(), indices = op.getIndices().size();
+  if (!indices)
+    return op.emitOpError("expected at least one tile of indices, got none");
+  if (coords + indices != view.getRank())
+    return op.emitOpError() << "expected " << view.getRank()
+                            << " coordinates and tiles of indices, one for each dimension of the "
+                               "view, got "
+                            << coords + indices;
+  for (Value index : op.getIndices()) {
+    RankedTensorType tile = tileType(index);
     if (tile.getShape() != type.getShape())
-      return op.emitOpError() << "expected places of shape " << type << ", got " << tile;
+      return op.emitOpError() << "expected indices of the shape of " << type << ", got " << tile;
     if (tile.getEncoding() != type.getEncoding())
-      return op.emitOpError() << "expected places that lie as the elements do, in " << type
-                              << ", got " << tile;
-    if (!tile.getElementType().isSignlessInteger(32) && !tile.getElementType().isSignlessInteger(64))
-      return op.emitOpError() << "expected places of type i32 or i64, got "
+      return op.emitOpError() << "expected indices in the layout of " << type << ", got " << tile;
+    if (!tile.getElementType().isSignlessInteger(32) &&
+        !tile.getElementType().isSignlessInteger(64))
+      return op.emitOpError() << "expected indices of type i32 or i64, got "
                               << tile.getElementType();
   }
   if (int64_t(op.getDims().size()) != type.getRank())
@@ -221,16 +226,16 @@ template <typename OpTy> static LogicalResult verifyPlaces(OpTy op, RankedTensor
 LogicalResult tile::ScatterOp::verify() {
   RankedTensorType type = tileType(getValue());
   if (getSum() && type.getElementType().isInteger(1))
-    return emitOpError("expected numbers to add, got i1");
+    return emitOpError("expected elements that can be added, got i1");
   if (getUnordered() && type.getElementTypeBitWidth() < 32)
-    return emitOpError() << "expected numbers of 32 or 64 bits to add in any order, got "
+    return emitOpError() << "expected elements of 32 or 64 bits for an unordered sum, got "
                          << type.getElementType();
-  return verifyPlaces(*this, type);
+  return verifyIndexed(*this, type);
 }
 
 LogicalResult tile::GatherOp::verify() {
   RankedTensorType type = tileType(getResult());
-  if (failed(verifyPlaces(*this, type)))
+  if (failed(verifyIndexed(*this, type)))
     return failure();
   if (getPad() && cast<TypedAttr>(*getPad()).getType() != type.getElementType())
     return emitOpError() << "expected a pad of type " << type.getElementType() << ", got "
@@ -239,7 +244,8 @@ LogicalResult tile::GatherOp::verify() {
 }
 
 LogicalResult tile::StoreOp::verify() {
-  return verifyAccess(*this, getView().getType(), getCoords().size(), getDims(), tileType(getValue()));
+  return verifyAccess(*this, getView().getType(), getCoords().size(), getDims(),
+                      tileType(getValue()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,7 +256,7 @@ LogicalResult tile::ConstantOp::verify() {
   Type type = cast<TypedAttr>(getValue()).getType(),
        element = tileType(getResult()).getElementType();
   if (!isa<FloatAttr, IntegerAttr>(getValue()) || type != element)
-    return emitOpError() << "expected a number of type " << element << ", got " << getValue();
+    return emitOpError() << "expected a constant of type " << element << ", got " << getValue();
   return success();
 }
 
@@ -283,7 +289,7 @@ LogicalResult ExtractOp::verify() {
 
 LogicalResult tile::CheckOp::verify() {
   if (!(*this)->getParentOfType<KernelOp>())
-    return emitOpError("expected to stand inside a tile.kernel");
+    return emitOpError("expected a tile.kernel around the operation");
   return success();
 }
 
@@ -359,10 +365,11 @@ LogicalResult ReshapeOp::verify() {
 
 LogicalResult tile::ReduceOp::verify() {
   RankedTensorType input = tileType(getInput()), result = tileType(getResult());
-  if (failed(verifyJoin(*this, input, getKind(), getDims(), getSkipNan())) ||
+  if (failed(verifyReduction(*this, input, getKind(), getDims(), getSkipNan())) ||
       failed(expectElement(*this, "a result", input.getElementType(), result.getElementType())))
     return failure();
-  return expectShape(*this, "a result", withoutDims(input.getShape(), getDims()), result.getShape());
+  return expectShape(*this, "a result", withoutDims(input.getShape(), getDims()),
+                     result.getShape());
 }
 
 LogicalResult ScanOp::verify() {
@@ -373,8 +380,8 @@ LogicalResult ScanOp::verify() {
   Type element = input.getElementType();
   bool isLogical = *op == tessera::ReduceOp::Any || *op == tessera::ReduceOp::All;
   if (isLogical != element.isInteger(1))
-    return emitOpError() << "expected " << (isLogical ? "bools" : "numbers") << " for '" << getKind()
-                         << "', got " << element;
+    return emitOpError() << "expected " << (isLogical ? "bools" : "numbers") << " for '"
+                         << getKind() << "', got " << element;
   if (isa<FloatType>(element) && !element.isF32() && !element.isF64())
     return emitOpError() << "expected floats of type f32 or f64, got " << element;
   int64_t dim = getDim();
@@ -389,9 +396,9 @@ LogicalResult ScanOp::verify() {
   if (getKey()) {
     RankedTensorType key = tileType(getKey());
     if (!key.getElementType().isInteger() || key.getElementType().isInteger(1))
-      return emitOpError() << "expected keys of integers, got " << key.getElementType();
+      return emitOpError() << "expected integer keys, got " << key.getElementType();
     if (init.getRank() == 0)
-      return emitOpError("expected an initial tile with a dimension of keys");
+      return emitOpError("expected an initial tile with a dimension for the keys, got rank 0");
     shape.push_back(init.getShape().back());
     if (failed(expectShape(*this, "keys", input.getShape(), key.getShape())))
       return failure();
@@ -402,13 +409,14 @@ LogicalResult ScanOp::verify() {
 LogicalResult MmaOp::verify() {
   RankedTensorType lhs = tileType(getLhs()), rhs = tileType(getRhs()), acc = tileType(getAcc());
   if (lhs.getRank() != 2 || rhs.getRank() != 2 || (acc.getRank() != 2 && acc.getRank() != 3))
-    return emitOpError() << "expected matrices, the accumulator in parts or as a whole, got ranks " << lhs.getRank() << ", "
-                         << rhs.getRank() << " and " << acc.getRank();
-  ArrayRef<int64_t> sums = acc.getShape().take_back(2);
+    return emitOpError() << "expected matrices and an accumulator of rank 2 or 3, got ranks "
+                         << lhs.getRank() << ", " << rhs.getRank() << " and " << acc.getRank();
+  ArrayRef<int64_t> shape = acc.getShape().take_back(2);
   if (acc.getRank() == 3 && lhs.getDimSize(1) % acc.getDimSize(0))
-    return emitOpError() << "expected a number of parts that divides " << lhs.getDimSize(1) << ", got " << acc.getDimSize(0);
-  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), sums[1]}, rhs.getShape())) ||
-      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, sums)) ||
+    return emitOpError() << "expected a number of splits that divides " << lhs.getDimSize(1)
+                         << ", got " << acc.getDimSize(0);
+  if (failed(expectShape(*this, "rhs", {lhs.getDimSize(1), shape[1]}, rhs.getShape())) ||
+      failed(expectShape(*this, "acc", {lhs.getDimSize(0), rhs.getDimSize(1)}, shape)) ||
       failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
     return failure();
   if (getResult().getType() != getAcc().getType())

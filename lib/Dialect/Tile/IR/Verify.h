@@ -1,4 +1,4 @@
-//===- Verify.h - What verifiers share -------------------------*- C++ -*-===//
+//===- Verify.h - Checks that verifiers share ------------------*- C++ -*-===//
 #ifndef TESSERA_LIB_DIALECT_TILE_IR_VERIFY_H
 #define TESSERA_LIB_DIALECT_TILE_IR_VERIFY_H
 
@@ -7,7 +7,9 @@
 
 namespace tessera::tile {
 
-inline mlir::RankedTensorType tileType(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+inline mlir::RankedTensorType tileType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
 
 /// `64x128`, or `scalar` for rank 0.
 inline std::string shapeText(llvm::ArrayRef<int64_t> shape) {
@@ -19,23 +21,26 @@ inline std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return text;
 }
 
-inline mlir::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> expected,
-                                 llvm::ArrayRef<int64_t> found) {
+inline mlir::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef what,
+                                       llvm::ArrayRef<int64_t> expected,
+                                       llvm::ArrayRef<int64_t> found) {
   if (expected == found)
     return mlir::success();
   return op->emitOpError() << "expected " << what << " of shape " << shapeText(expected) << ", got "
                            << shapeText(found);
 }
 
-inline mlir::LogicalResult expectElement(mlir::Operation *op, llvm::StringRef what, mlir::Type expected, mlir::Type found) {
+inline mlir::LogicalResult expectElement(mlir::Operation *op, llvm::StringRef what,
+                                         mlir::Type expected, mlir::Type found) {
   if (expected == found)
     return mlir::success();
   return op->emitOpError() << "expected " << what << " of element type " << expected << ", got "
                            << found;
 }
 
-/// Each dimension below `rank` and none twice.
-inline mlir::LogicalResult expectDistinctDims(mlir::Operation *op, llvm::ArrayRef<int64_t> dims, int64_t rank) {
+/// Every dimension is below `rank`, and none occurs twice.
+inline mlir::LogicalResult expectDistinctDims(mlir::Operation *op, llvm::ArrayRef<int64_t> dims,
+                                              int64_t rank) {
   llvm::SmallBitVector seen(rank);
   for (int64_t dim : dims) {
     if (dim < 0 || dim >= rank)
@@ -55,11 +60,11 @@ inline mlir::LogicalResult expectIncreasing(mlir::Operation *op, llvm::ArrayRef<
   return mlir::success();
 }
 
-/// Groups of copies or products that a wait leaves under way.
+/// The groups of asynchronous copies or MMA that a wait leaves in flight.
 inline mlir::LogicalResult expectPending(mlir::Operation *op, int64_t pending) {
   if (pending >= 0)
     return mlir::success();
-  return op->emitOpError() << "expected a number of groups of at least 0, got " << pending;
+  return op->emitOpError() << "expected at least 0 pending groups, got " << pending;
 }
 
 /// The sizes of the dimensions that are not in `dims`.
@@ -72,20 +77,20 @@ inline llvm::SmallVector<int64_t> withoutDims(llvm::ArrayRef<int64_t> shape,
   return rest;
 }
 
-/// What joins of elements along dimensions have in common.
-inline mlir::LogicalResult verifyJoin(mlir::Operation *op, mlir::RankedTensorType input,
-                                      llvm::StringRef kind, llvm::ArrayRef<int64_t> dims,
-                                      bool skipNan) {
-  std::optional<tessera::ReduceOp> join = reduceOpByName({kind.data(), kind.size()});
-  if (!join)
+/// Monoid, dimensions and element type of a reduction.
+inline mlir::LogicalResult verifyReduction(mlir::Operation *op, mlir::RankedTensorType input,
+                                           llvm::StringRef kind, llvm::ArrayRef<int64_t> dims,
+                                           bool skipNan) {
+  std::optional<tessera::ReduceOp> monoid = reduceOpByName({kind.data(), kind.size()});
+  if (!monoid)
     return op->emitOpError() << "expected one of sum prod max min any all, got '" << kind << "'";
-  bool isLogical = *join == tessera::ReduceOp::Any || *join == tessera::ReduceOp::All;
+  bool isLogical = *monoid == tessera::ReduceOp::Any || *monoid == tessera::ReduceOp::All;
   if (isLogical && !input.getElementType().isInteger(1))
     return op->emitOpError() << "expected bools for '" << kind << "', got "
                              << input.getElementType();
-  bool isExtreme = *join == tessera::ReduceOp::Max || *join == tessera::ReduceOp::Min;
+  bool isExtreme = *monoid == tessera::ReduceOp::Max || *monoid == tessera::ReduceOp::Min;
   if (skipNan && !(isExtreme && llvm::isa<mlir::FloatType>(input.getElementType())))
-    return op->emitOpError() << "expected skip_nan for max and min of floats only";
+    return op->emitOpError() << "expected skip_nan on max and min of floats only";
   if (failed(expectDistinctDims(op, dims, input.getRank())))
     return mlir::failure();
   return expectIncreasing(op, dims);

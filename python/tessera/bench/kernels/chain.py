@@ -1,4 +1,4 @@
-"""Ten elementwise operations in a row: one pass over memory where libraries make ten."""
+"""A chain of ten elementwise operations: one pass over memory where libraries need ten."""
 
 from __future__ import annotations
 

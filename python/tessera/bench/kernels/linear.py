@@ -1,4 +1,4 @@
-"""gelu(x @ w + b): a matrix product with what follows it in the same kernel."""
+"""gelu(x @ w + b): a matrix product with its epilogue in one kernel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Parts of language models in fp32: a perceptron, a gated one, a transformer block, a loss over a vocabulary.
+"""Parts of language models in fp32: an MLP, a gated MLP, a transformer block, a loss over a
+vocabulary.
 
-Each is one function, as one writes it; how many kernels it becomes is the compiler's choice. The loss takes its logits
-from the product, block by block: they are never stored.
+Each is one function; the compiler chooses the number of kernels. The loss uses its logits block by
+block as the contraction computes them: they are never stored.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ PROGRAMS: dict[str, Program] = {  # ours, PyTorch, float64
     "vocabulary loss": (vocabulary_loss, _torch_loss, _exact_loss),
 }
 SIZES: dict[str, list[tuple[int, ...]]] = {
-    # Rows, width, hidden: many rows, an odd number of them, and few against wide weights.
+    # Rows, width, hidden: many rows, an odd number of them, and few rows with wide weights.
     "mlp": [(512, 768, 3072), (1000, 512, 2048), (64, 1024, 4096)],
     "gated mlp": [(512, 768, 2048), (1000, 512, 1536), (64, 1024, 2816)],
     # Batch, sequence, width, hidden, head.
@@ -213,7 +214,7 @@ def flops(program: str, sizes: tuple[int, ...]) -> float:
 
 
 def check(program: str, sizes: tuple[int, ...], arrays: tuple[np.ndarray, ...]) -> str | None:
-    """Within the roundings of all sums in a row, at the scale of the largest result."""
+    """Within the roundings of consecutive sums, at the scale of the largest result."""
     ours, _, exact = PROGRAMS[program]
     value = exact(*(a.astype(np.float64) for a in arrays))
     bound = gamma(4 * sum(sizes[1:3]) + 64) * np.full(value.shape, np.abs(value).max())

@@ -1,4 +1,4 @@
-"""fp16 and bf16 against the same program of ours in fp32: half the bytes should never cost time."""
+"""fp16 and bf16 against the same program of ours in fp32: half the bytes should never be slower."""
 
 from __future__ import annotations
 

@@ -61,7 +61,11 @@ def _rms_norm_bound(y: np.ndarray, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return gamma(x.shape[-1] + 16) * np.abs(y)
 
 
-FLOPS = {"softmax": 5.0, "layer_norm": 7.0, "rms_norm": 4.0}  # for an element, as one counts on paper
+FLOPS = {
+    "softmax": 5.0,
+    "layer_norm": 7.0,
+    "rms_norm": 4.0,
+}  # operations per element, counted by hand
 
 Program = tuple[Callable, Callable, Callable, Callable, int]
 

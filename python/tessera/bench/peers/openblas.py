@@ -23,7 +23,7 @@ def _flags() -> set[str]:
 
 
 def _load() -> ctypes.CDLL | None:
-    # Processors newer than the library are taken for very old ones; say what their kernels are.
+    # The library takes newer processors for very old ones; select their kernels explicitly.
     flags = _flags()
     core = "SkylakeX" if "avx512f" in flags else "Haswell" if "avx2" in flags else None
     forced = core is not None and "OPENBLAS_CORETYPE" not in os.environ

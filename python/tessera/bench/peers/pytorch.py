@@ -46,7 +46,7 @@ def contenders(
 
 
 def _compile(program: Callable, tensors: list) -> Callable[[], object] | None:
-    """The compiled program, or None where there is no C++ compiler that PyTorch can use."""
+    """The compiled program, or None if there is no C++ compiler that PyTorch can use."""
     global _compiled_works
     if not shutil.which("g++") and "CXX" not in os.environ and shutil.which("clang++-22"):
         os.environ["CXX"] = "clang++-22"
@@ -54,7 +54,7 @@ def _compile(program: Callable, tensors: list) -> Callable[[], object] | None:
         torch._dynamo.reset()
         compiled = torch.compile(lambda *t: program(torch, functional, *t), dynamic=False)
         compiled(*tensors)
-    except Exception as error:  # whatever its tool chain lacks here
+    except Exception as error:  # anything that its tool chain lacks here
         print(f"torch.compile does not work here: {str(error).splitlines()[0]}", flush=True)
         _compiled_works = False
         return None

@@ -1,8 +1,9 @@
-"""A Tessera function as PyTorch runs it: the same text with torch's names in place of ours.
+"""A Tessera function for PyTorch: the same text with torch's names instead of ours.
 
-The language means what PyTorch means, so that most functions need no more than that. Names that annotations give to
-sizes become assignments at the function's head, helpers are translated as well, and what PyTorch calls otherwise is in
-`language`. A function that uses something without a counterpart has no such peer, and the run says why.
+The language follows PyTorch's semantics, so most functions need nothing else. Names of sizes in
+annotations become assignments at the start of the function, helpers are translated as well, and
+operations with another name in PyTorch are in `language`. A function that uses an operation without
+a counterpart has no such peer, and the run says why.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tessera as tsr
 from tessera.operations import OPERATIONS, Operation
 from tessera.types import ALL_DTYPES, EXTENSION_NAMES, DType, TensorType
 
-_FUNCTIONAL = (  # what torch itself lacks, or has in another form
+_FUNCTIONAL = (  # operations that torch lacks, or has in another form
     "batch_norm cross_entropy dropout elu embedding gelu group_norm hardsigmoid hardswish layer_norm leaky_relu linear "
     "mish mse_loss one_hot pad rms_norm selu silu softplus"
 ).split()
@@ -37,7 +38,7 @@ def _iota(shape: Any, dim: int = 0, dtype: Any = None) -> Any:
 
 @functools.cache
 def language() -> types.ModuleType:
-    """What stands for the module `tessera`."""
+    """The replacement of the module `tessera`."""
     import torch
 
     module = types.ModuleType("tessera_in_torch")
@@ -50,12 +51,14 @@ def language() -> types.ModuleType:
         if found := getattr(torch, name, None):
             setattr(module, dtype.name, found)
             setattr(module, name, found)
-    vars(module).update(iota=_iota, inf=math.inf, nan=math.nan, pi=math.pi, e=math.e, Tensor=tsr.Tensor)
+    vars(module).update(
+        iota=_iota, inf=math.inf, nan=math.nan, pi=math.pi, e=math.e, Tensor=tsr.Tensor
+    )
     return module
 
 
 def _replaced(value: Any, made: dict) -> Any:
-    """What a value that the text uses becomes."""
+    """The translation of a value that the text uses."""
     if value is tsr:
         return language()
     if isinstance(value, Operation):
@@ -66,7 +69,7 @@ def _replaced(value: Any, made: dict) -> Any:
 
 
 def _sizes(function: tsr.Function) -> dict[str, str]:
-    """Names of sizes, and how the text comes by them."""
+    """Names of sizes, and the expressions that define them."""
     found: dict[str, str] = {}
     for name, declared in function._parameters.annotations.items():
         dims = declared.dims if isinstance(declared, TensorType) else ()
@@ -77,7 +80,7 @@ def _sizes(function: tsr.Function) -> dict[str, str]:
 
 
 def translate(function: tsr.Function, made: dict | None = None) -> Callable:
-    """The function for tensors of PyTorch; raises AttributeError for what PyTorch has not."""
+    """The function for PyTorch tensors; raises AttributeError for operations that PyTorch lacks."""
     made = {} if made is None else made
     if function in made:
         return made[function]

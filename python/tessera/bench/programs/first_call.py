@@ -1,4 +1,4 @@
-"""A process that imports Tessera, calls attention once and leaves: what a user waits for."""
+"""A process that imports Tessera, calls attention once and exits: the latency of a first call."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Attention over 32768 keys: prints by how many MiB the peak of memory grew beyond the arrays."""
+"""Attention over 32768 keys: prints by how many MiB peak memory grew beyond the arrays."""
 
 import numpy as np
 from first_call import attention

@@ -67,3 +67,8 @@ class TestClass:
 
 def test_needs_a_module():
     pytest.importorskip("no_such_module_anywhere")
+
+
+@pytest.mark.parametrize("size", [])
+def test_of_nothing(size):
+    assert size is None

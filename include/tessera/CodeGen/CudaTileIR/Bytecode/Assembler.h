@@ -1,7 +1,7 @@
 //===- Assembler.h - From bytecode to a cubin ------------------*- C++ -*-===//
 //
 // NVIDIA's assembler `tileiras` is a program that users install (`make tileiras`, or CUDA 13.3 and
-// later); it is looked for when it is needed, and everything else works without it.
+// later). It is searched for on first use; everything else works without it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_ASSEMBLER_H
@@ -14,24 +14,25 @@ namespace tessera::cudatile {
 /// An assembler that was found.
 struct Tileiras {
   std::string path;
-  std::string release; // as it says of itself: "13.4.92"
+  std::string release; // its own version string: "13.4.92"
   Version newestFormat;
 };
 
-/// Looks at $TESSERA_TILEIRAS alone if it is set; else in the .venv of the tree that this library
-/// was built in, in $VIRTUAL_ENV, on $PATH and where CUDA is installed, for the first one that is
-/// 13.3 or later. If there is none, `error` says how to get it.
+/// Uses $TESSERA_TILEIRAS alone if it is set. Otherwise searches the .venv of the tree that this
+/// library was built in, $VIRTUAL_ENV, $PATH and CUDA's installation directories for the first
+/// tileiras of version 13.3 or later. If there is none, `error` says how to install it.
 std::optional<Tileiras> findTileiras(std::string &error);
 
 struct AssembleOptions {
-  /// sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_120 or another that the assembler knows.
+  /// sm_80, sm_86, sm_89, sm_90, sm_100, sm_103, sm_120 or another chip that the assembler
+  /// supports.
   std::string architecture = "sm_90";
   unsigned optimizationLevel = 3;
-  /// Of the machine with the GPU, x86_64 or aarch64: a cubin holds a little host code. Empty: this
-  /// machine.
+  /// The architecture of the host with the GPU, x86_64 or aarch64: a cubin contains some host code.
+  /// Empty: this host.
   std::string hostArchitecture = {};
   bool lineInfo = false;
-  /// Ask what became of memory accesses and matrix products.
+  /// Request remarks on memory accesses and MMAs.
   bool remarks = false;
 };
 
@@ -40,7 +41,7 @@ struct Cubin {
   std::string messages; // warnings and remarks
 };
 
-/// Assembles bytecode. What the assembler says when it refuses is in `error`.
+/// Assembles bytecode. On failure `error` holds the assembler's messages.
 std::optional<Cubin> assemble(const Tileiras &tileiras, std::span<const uint8_t> bytecode,
                               const AssembleOptions &options, std::string &error);
 

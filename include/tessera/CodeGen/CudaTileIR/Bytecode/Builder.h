@@ -1,7 +1,8 @@
-//===- Builder.h - Making CUDA Tile IR modules -----------------*- C++ -*-===//
+//===- Builder.h - A builder of CUDA Tile IR modules ------------*- C++ -*-===//
 //
-// Appends operations to a module's entries. Result types follow from operands wherever they can;
-// the elementwise operations choose the floating point or the integer form by the element type.
+// Appends operations to a module's entries. Result types are inferred from operands wherever
+// possible; elementwise operations choose the floating-point or the integer form by the element
+// type.
 //
 //   Builder b;
 //   Type ptr = b.tile(b.pointer(b.element(TypeKind::F32)), {});
@@ -13,9 +14,9 @@
 //   b.store(b.add(t, t), y, {i});
 //   b.endEntry();
 //
-// A region is built by a function that receives its arguments and returns what it yields. Memory is
-// unordered where no token says otherwise. A builder asserts what only wrong calls can break;
-// verifyModule() finds the rest.
+// A region is built by a function that receives its arguments and returns the yielded values.
+// Memory accesses are unordered unless tokens order them. The builder asserts its preconditions;
+// verifyModule() finds all other errors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_BUILDER_H
@@ -28,20 +29,20 @@
 
 namespace tessera::cudatile {
 
-/// How an entry is compiled for an architecture, or for "default".
+/// Compilation hints of an entry for an architecture, or for "default".
 struct EntryHints {
-  std::optional<unsigned> clusterSize = {}; // tile blocks of a cluster
-  std::optional<unsigned> occupancy = {};   // tile blocks that share a multiprocessor
-  std::optional<unsigned> workerWarps = {}; // 4 or 8; formats before 13.3 cannot say it
+  std::optional<unsigned> clusterSize = {}; // tile blocks per cluster
+  std::optional<unsigned> occupancy = {};   // tile blocks per SM
+  std::optional<unsigned> workerWarps = {}; // 4 or 8; formats before 13.3 cannot express it
 };
 
-/// How a load or a store is compiled.
+/// Compilation hints of a load or a store.
 struct AccessHints {
   bool allowTma = true;
-  std::optional<unsigned> latency = {}; // how far ahead to load, 1 to 10
+  std::optional<unsigned> latency = {}; // prefetch distance, 1 to 10
 };
 
-/// Names an attribute of Operations.def.
+/// An attribute of Operations.def, by name.
 using NamedAttribute = std::pair<std::string_view, Attribute>;
 
 class Builder {
@@ -84,16 +85,16 @@ public:
   /// Begins a kernel; returns its parameters.
   Values beginEntry(std::string_view name, const std::vector<Type> &parameters,
                     const std::map<std::string, EntryHints> &hints = {});
-  /// Ends it with a return.
+  /// Ends the kernel with a return.
   void endEntry();
-  /// Names what made the module, in formats that can say it.
+  /// The module's producer, in formats that can record it.
   void setProducer(std::string_view name) { result.producer = string(name); }
 
-  /// Entries of the debug section, as 1-based numbers; equal ones are kept once.
+  /// Entries of the debug section, as 1-based numbers; equal ones are stored once.
   uint32_t debugFile(std::string_view name, std::string_view folder);
   uint32_t debugSubprogram(uint32_t file, unsigned line, std::string_view name);
   uint32_t debugLocation(uint32_t scope, std::string_view file, unsigned line, unsigned column);
-  /// A location for what is appended from now on; one for the current entry itself.
+  /// The location of operations that are appended from now on, and of the current entry itself.
   void setLocation(uint32_t entry) { location = entry; }
   void setEntryLocation(uint32_t entry);
 
@@ -101,8 +102,9 @@ public:
   // Any operation
   //===--------------------------------------------------------------------===//
 
-  /// Operands and attributes by Operations.def; attributes that are not named have their first or
-  /// default value. Operands at the end that are not given are absent.
+  /// Appends an operation with operands and attributes in the order of Operations.def. Attributes
+  /// that are not given have their first or default value; trailing operands that are not given are
+  /// absent.
   Values append(Opcode opcode, const std::vector<Type> &resultTypes,
                 const std::vector<Values> &operands,
                 const std::vector<NamedAttribute> &attributes = {},
@@ -119,7 +121,7 @@ public:
   // Constants and shapes
   //===--------------------------------------------------------------------===//
 
-  /// A tile with one value everywhere, rounded to its element type.
+  /// A splat constant, rounded to its element type.
   Value constant(Type tileType, double value);
   Value constantInt(Type tileType, int64_t value);
   Value constantBits(Type tileType, uint64_t bits);
@@ -128,13 +130,13 @@ public:
   /// 0, 1, 2, ... along the only dimension.
   Value iota(TypeKind kind, int64_t size);
   Value reshape(Value tile, Shape shape);
-  /// Repeats along dimensions of size 1.
+  /// Broadcasts along dimensions of size 1.
   Value broadcast(Value tile, Shape shape);
-  /// Repeats a tile along new dimensions: dimension `i` becomes `dims[i]` of the result.
+  /// Broadcasts a tile along new dimensions: dimension `i` becomes `dims[i]` of the result.
   Value broadcastInDims(Value tile, Shape shape, const Shape &dims);
   Value permute(Value tile, const Shape &permutation);
   Value cat(Value lhs, Value rhs, unsigned dim);
-  /// Part number `indices` of the tile, cut into parts of `shape`.
+  /// Divides the tile into parts of `shape` and extracts the part at `indices`.
   Value extract(Value tile, Shape shape, const Values &indices);
 
   //===--------------------------------------------------------------------===//
@@ -144,14 +146,14 @@ public:
   Value add(Value a, Value b);
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
-  /// Floating point division, or the integer quotient rounded as told.
+  /// Floating-point division, or the integer quotient in the given rounding mode.
   Value div(Value a, Value b, Rounding rounding = Rounding::NearestEven,
             Signedness sign = Signedness::Signed);
   Value floorDiv(Value a, Value b) { return div(a, b, Rounding::NegativeInf); }
   Value ceilDiv(Value a, Value b) { return div(a, b, Rounding::PositiveInf); }
-  /// The sign is that of `a`.
+  /// The remainder has the sign of `a`.
   Value rem(Value a, Value b, Signedness sign = Signedness::Signed);
-  /// nan if either is nan.
+  /// NaN if either operand is NaN.
   Value max(Value a, Value b, Signedness sign = Signedness::Signed);
   Value min(Value a, Value b, Signedness sign = Signedness::Signed);
   Value neg(Value a);
@@ -160,8 +162,8 @@ public:
   Value compare(Predicate predicate, Value a, Value b, Ordering ordering = Ordering::Ordered,
                 Signedness sign = Signedness::Signed);
   Value select(Value condition, Value a, Value b);
-  /// Conversion between element types, as a value: bools are 0 and 1, `sign` is that of the integer
-  /// among the two types, of the source if both are.
+  /// Converts between element types by value: bools are 0 and 1; `sign` is that of the integer
+  /// type, of the source if both are integers.
   Value convert(Value tile, TypeKind to, Signedness sign = Signedness::Signed);
   Value bitcast(Value tile, TypeKind to);
   /// acc + lhs * rhs.
@@ -179,7 +181,7 @@ public:
   // Memory
   //===--------------------------------------------------------------------===//
 
-  /// A tensor at a pointer. A size or stride is a number, or kDynamic and then the next of
+  /// A tensor at a pointer. A size or stride is a number, or kDynamic for the next element of
   /// `dynamicSizes` or `dynamicStrides`.
   Value tensorView(Value pointer, Shape shape, Shape strides, const Values &dynamicSizes = {},
                    const Values &dynamicStrides = {});
@@ -197,8 +199,8 @@ public:
   /// Elements where the mask is false are `padding`.
   Loaded loadPointers(Value pointers, Value mask = {}, Value padding = {}, Value token = {});
   Value storePointers(Value pointers, Value tile, Value mask = {}, Value token = {});
-  /// Adds to what is there as one step for every thread of the device, in order of arrival. Elements
-  /// of 32 or 64 bits.
+  /// Adds to memory atomically at device scope, in an unspecified order. Elements have 32 or 64
+  /// bits.
   Value atomicAdd(Value pointers, Value tile, Value mask = {}, Value token = {});
   Value offset(Value pointers, Value offsets);
 
@@ -209,20 +211,20 @@ public:
   std::array<Value, 3> blockId() { return three(Opcode::GetTileBlockId); }
   std::array<Value, 3> gridSize() { return three(Opcode::GetNumTileBlocks); }
 
-  /// `body` receives the counter and the carried values and returns the next ones.
+  /// `body` receives the induction variable and the carried values and returns the next ones.
   Values forLoop(Value lower, Value upper, Value step, const Values &initial,
                  const RegionBody &body);
   /// Each branch returns values of the result types.
   Values ifElse(Value condition, const std::vector<Type> &resultTypes,
                 const std::function<Values()> &then, const std::function<Values()> &otherwise);
-  /// `body` ends in a break or continue that it appends itself; a branch inside it may, too.
+  /// `body` ends in a break or continue that it appends itself, and so may a branch inside it.
   Values loop(const Values &initial, const std::vector<Type> &resultTypes,
               const std::function<void(const Values &)> &body);
   void breakLoop(const Values &values) { append(Opcode::Break, {}, {values}); }
   void continueLoop(const Values &values) { append(Opcode::Continue, {}, {values}); }
 
-  /// Joins the elements along `dim`. For each operand `body` receives an element and the
-  /// accumulator (e0, a0, e1, a1, ...) as rank-0 tiles and returns the new accumulators.
+  /// Reduces along `dim`. For each operand `body` receives an element and the accumulator (e0, a0,
+  /// e1, a1, ...) as rank-0 tiles and returns the new accumulators.
   Values reduce(const Values &operands, unsigned dim, const std::vector<double> &identities,
                 const RegionBody &body);
   Values scan(const Values &operands, unsigned dim, bool reverse,
@@ -233,7 +235,8 @@ private:
   Type withElement(Value tile, TypeKind element);
   Attribute accessHints(const AccessHints &hints);
   Attribute identity(Type elementType, double value);
-  /// Builds a region of one block and ends it with `terminator` over what `body` returns.
+  /// Builds a region of one block and ends it with `terminator` over the values that `body`
+  /// returns.
   Region region(const std::vector<Type> &arguments, const RegionBody &body,
                 std::optional<Opcode> terminator);
   Values reduction(Opcode opcode, const Values &operands, unsigned dim,

@@ -1,9 +1,9 @@
 //===- Module.h - A CUDA Tile IR module in memory --------------*- C++ -*-===//
 //
-// Plain data, close to the file: strings, types and constants stand in tables and are named by
-// their index there, so that a module that was read is written back byte by byte. Values are
-// numbered through a function, each number once; the file's numbering, which forgets a region's
-// values at its end, exists only in the reader and the writer.
+// Plain data, close to the file: strings, types and constants are in tables and are referenced by
+// index, so that a module that was read is written back byte for byte. Values are numbered uniquely
+// within a function. The file's numbering, which reuses a region's numbers after its end, exists
+// only in the reader and the writer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_MODULE_H
@@ -14,7 +14,7 @@
 
 namespace tessera::cudatile {
 
-/// An index into one of the tables. A default-constructed one names nothing.
+/// An index into one of the tables. A default-constructed one is invalid.
 template <typename Tag> struct Id {
   static constexpr uint32_t kNone = ~uint32_t(0);
   uint32_t index = kNone;
@@ -32,17 +32,17 @@ inline constexpr int64_t kDynamic = std::numeric_limits<int64_t>::min();
 
 struct TypeData {
   TypeKind kind = TypeKind::I1;
-  /// What a pointer points to, a tile's or tensor's element, the tensor that a view looks at.
+  /// The pointee of a pointer, the element of a tile or tensor, the tensor of a view.
   Type inner = {};
-  /// Of a tile or tensor; of the tiles of a view.
+  /// The shape of a tile or tensor, or of the tiles of a view.
   std::vector<int64_t> shape = {};
-  /// Of a tensor; the steps from tile to tile of a strided view.
+  /// The strides of a tensor, or the steps between the tiles of a strided view.
   std::vector<int64_t> strides = {};
-  /// Which tensor dimension each tile dimension runs along.
+  /// The tensor dimension of each tile dimension.
   std::vector<int64_t> dimMap = {};
   uint64_t sparseDim = 0;
   std::optional<Padding> padding = {};
-  /// Of pointers and tensors from 13.4 on; 0 is the only value so far.
+  /// Pointers and tensors from 13.4 on; 0 is the only value so far.
   std::optional<uint8_t> pointerAttr = {};
   std::vector<Type> parameters = {}, results = {};
 
@@ -74,7 +74,7 @@ struct Attribute {
   std::vector<int64_t> integers;
   std::vector<StringId> keys;
   std::vector<Attribute> elements;
-  /// A float with its highest bit set that was written as 65 bits, as some writers do.
+  /// A float with its highest bit set that was encoded in 65 bits, as some writers do.
   bool wide = false;
 
   bool operator==(const Attribute &) const = default;
@@ -112,7 +112,7 @@ private:
 
 struct Region;
 
-/// Attributes and operands stand in the order of the operation's OpSpec, one entry for each.
+/// Attributes and operands are in the order of the operation's OpSpec, one entry for each.
 struct Operation {
   Opcode opcode = Opcode::Return;
   std::vector<Value> results;
@@ -138,11 +138,11 @@ struct Function {
   Type signature;
   bool isEntry = false;
   bool isPrivate = false;
-  Attribute hints;           // of an entry, perhaps none
-  bool hasLocations = false; // whether the debug section speaks of it
+  Attribute hints;           // hints of an entry, possibly none
+  bool hasLocations = false; // whether the debug section has locations of it
   uint32_t location = 0;     // as Operation's
   std::vector<Type> values;  // the type of each value
-  Block body;                // its arguments are the parameters
+  Block body;                // its arguments are the function's parameters
 
   Type typeOf(Value value) const { return values[value.index]; }
   Value newValue(Type type) {
@@ -160,8 +160,8 @@ struct Global {
   bool isConstant = false;
 };
 
-/// An entry of the debug section: its fields are numbers, strings and 1-based entries, as
-/// debugFields() says.
+/// An entry of the debug section: its fields are numbers, strings and 1-based entries, as described
+/// by debugFields().
 struct DebugEntry {
   enum class Kind : uint8_t {
     Unknown,
@@ -203,7 +203,7 @@ struct Module {
   const TypeSpec &specOf(Type type) const { return typeSpec(types[type.index].kind); }
 };
 
-/// Whether a block's last operation hands control on.
+/// Whether a block ends in a terminator.
 bool endsInTerminator(const Block &block);
 
 /// For each field of a debug entry: 'n' a number, 's' a string, 'd' another entry.
@@ -216,16 +216,17 @@ std::string str(const Module &module, Type type);
 // Files
 //===----------------------------------------------------------------------===//
 
-/// Reads bytecode. What is malformed is told in `error`, with the offset, and nothing is returned.
+/// Reads bytecode. Returns nothing for malformed input; `error` then holds the message with the
+/// offset.
 std::optional<Module> readModule(std::span<const uint8_t> bytes, std::string &error);
 
-/// Writes bytecode of the module's version; what that version cannot express is an error.
+/// Writes bytecode of the module's version; fails if that version cannot express the module.
 std::optional<std::vector<uint8_t>> writeModule(const Module &module, std::string &error);
 
-/// Checks what the tables say of operations and their types. Returns what is wrong, or nothing.
+/// Checks operations and their types against the tables. Returns the first error, or nothing.
 std::optional<std::string> verifyModule(const Module &module);
 
-/// The module as text, to be read by people.
+/// The module as human-readable text.
 std::string printModule(const Module &module);
 
 } // namespace tessera::cudatile

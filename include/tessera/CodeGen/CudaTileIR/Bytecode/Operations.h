@@ -1,7 +1,7 @@
-//===- Operations.h - What CUDA Tile IR is made of -------------*- C++ -*-===//
+//===- Operations.h - The tables of CUDA Tile IR in C++ ---------*- C++ -*-===//
 //
 // Types.def, Enumerations.def and Operations.def as C++: the enumerations, and a description of
-// each operation from which the reader, the writer, the verifier and the dump work.
+// each operation that drives the reader, the writer, the verifier and the printer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_CODEGEN_CUDATILEIR_BYTECODE_OPERATIONS_H
@@ -51,15 +51,15 @@ struct TypeSpec {
   TypeKind kind;
   std::string_view name;
   uint8_t since;
-  uint8_t bits;     // of an element type, else 0
-  uint8_t exponent; // bits of the exponent, 0 for integers
+  uint8_t bits;     // of an element type, otherwise 0
+  uint8_t exponent; // exponent bits, 0 for integers
 
   bool isElement() const { return bits != 0; }
   bool isFloat() const { return exponent != 0; }
   bool isInteger() const { return isElement() && !isFloat(); }
 };
 
-/// Null for a tag that no type has.
+/// Null for an unknown tag.
 const TypeSpec *typeSpec(uint64_t tag);
 const TypeSpec &typeSpec(TypeKind kind);
 
@@ -90,13 +90,13 @@ struct FieldSpec {
   std::string name;
   Multiplicity multiplicity = Multiplicity::One;
   uint8_t since = 1;
-  int flagBit = -1; // where the flags tell of it
+  int flagBit = -1; // flag bit of an optional field
 };
 
 struct AttrSpec : FieldSpec {
   AttrForm form = AttrForm::Int;
   const EnumSpec *enumeration = nullptr;
-  uint64_t fallback = 0; // in files that are older than the attribute
+  uint64_t fallback = 0; // the value in files older than the attribute
 };
 
 /// One entry of Operations.def.
@@ -105,8 +105,8 @@ struct OpSpec {
   std::string_view name;
   uint8_t since;
   TypeRule rule;
-  bool countsResults = false;  // the file states how many results there are
-  bool countsOperands = false; // the file states how many operands there are
+  bool countsResults = false;  // whether the file states the number of results
+  bool countsOperands = false; // whether the file states the number of operands
   std::vector<FieldSpec> results;
   std::vector<FieldSpec> operands;
   std::vector<AttrSpec> attributes;
@@ -115,17 +115,17 @@ struct OpSpec {
   unsigned flagsSince = 0; // the format that introduced the flags, 0 when there are none
 
   bool hasFlags(Version version) const { return flagsSince && version.minor >= flagsSince; }
-  /// Index of an attribute or an operand; asserts that there is one.
+  /// Index of an attribute or an operand; asserts that it exists.
   size_t attribute(std::string_view name) const;
   size_t operand(std::string_view name) const;
 };
 
 std::span<const OpSpec> allOperations();
-/// Null for an opcode that no operation has.
+/// Null for an unknown opcode.
 const OpSpec *opSpec(uint64_t opcode);
 const OpSpec &opSpec(Opcode opcode);
 
-/// A number in the bits of a floating point type, rounded to nearest even; and back.
+/// Converts a number to the bits of a floating-point type, rounded to nearest even, and back.
 uint64_t encodeFloat(TypeKind kind, double value);
 double decodeFloat(TypeKind kind, uint64_t bits);
 

@@ -16,20 +16,20 @@
 #include <optional>
 
 namespace tessera {
-/// Lets sizes be parameters of types and attributes.
+/// Allows size expressions as parameters of types and attributes.
 inline llvm::hash_code hash_value(SymExpr e) { return llvm::hash_value(e.opaque()); }
 } // namespace tessera
 
 namespace tessera::gir {
 
-/// What an operation computes at one point of its iteration space, from its operands' elements
-/// there.
+/// The scalar body of an operation: its result at one point of the iteration space, from the
+/// operands' elements there.
 struct ScalarBody {
   enum Kind {
     Identity, ///< the operand's element (views)
     Map,      ///< `op` of all operands' elements
     Cast,     ///< the operand's element in the result's element type
-    Product,  ///< product of the two operands (contractions)
+    Product,  ///< product of the two operands' elements (contractions)
     Constant, ///< `value`
     Index,    ///< the iteration index of dimension `dim`
     Size,     ///< the size expression `size`
@@ -40,21 +40,20 @@ struct ScalarBody {
   SymExpr size = {};
 };
 
-/// The symbol that stands for iteration dimension `i` in index expressions: `#i`, which no size is
-/// called.
+/// The symbol of iteration dimension `i` in index expressions: `#i`, which is not a valid size
+/// name.
 SymExpr iterationSymbol(unsigned i);
 
-/// The symbol that stands for an index that operand `i` holds: `$i`, and the operand of such a
-/// symbol.
+/// The symbol of an index that operand `i` holds: `$i`, and the operand of such a symbol.
 SymExpr operandSymbol(unsigned i);
 std::optional<unsigned> operandOfSymbol(SymExpr index);
 
 /// The type in which sums and products of elements of `type` are accumulated.
 mlir::Type accumulationType(mlir::Type type);
 
-/// The index into a row-major tensor of shape `from` of the element at `index` in the same elements
-/// seen with shape `to`. Dimensions that both shapes share keep their index; only within a group of
-/// dimensions that is merged or split do divisions appear.
+/// Maps the index of an element from shape `to` to shape `from` of the same row-major elements.
+/// Dimensions that both shapes share keep their index; divisions appear only within a group of
+/// dimensions that is merged or split.
 llvm::SmallVector<SymExpr> reshapeIndex(llvm::ArrayRef<SymExpr> from, llvm::ArrayRef<SymExpr> to,
                                         llvm::ArrayRef<SymExpr> index);
 
@@ -67,14 +66,14 @@ inline constexpr llvm::StringLiteral kScalarAttr = "gir.scalar";
 inline constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 inline constexpr llvm::StringLiteral kSymbolsAttr = "gir.symbols";
 inline constexpr llvm::StringLiteral kGuardsAttr = "gir.guards";
-/// The 16-bit type that the operands of all products in a function have, where they have one: a
-/// tensor core may be given values rounded to it.
+/// The common 16-bit operand type of all contractions in a function, if there is one: tensor cores
+/// may use values rounded to it.
 inline constexpr llvm::StringLiteral kProductTypeAttr = "gir.product_type";
-/// The narrow type of all floating point arguments and results of a function in which nothing asks
-/// for a wider one: what kernels carry between them need not be more exact.
+/// The narrow type of all floating-point arguments and results of a function without explicit
+/// widening: values stored between kernels need no higher precision.
 inline constexpr llvm::StringLiteral kValueTypeAttr = "gir.value_type";
 
-/// The value of an option of the function's numerics policy; "" where it is not given.
+/// The value of an option of the function's numerics policy; "" if it is not set.
 llvm::StringRef numericsOption(mlir::Operation *function, llvm::StringRef name);
 
 } // namespace tessera::gir

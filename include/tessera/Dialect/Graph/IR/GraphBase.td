@@ -13,16 +13,16 @@ def Graph_Dialect : Dialect {
     Graph IR states a program as mathematics on whole tensors. Dimensions are symbolic: the same
     name is the same size, and an operation's verifier compares sizes as expressions. Broadcasting
     is explicit, so every elementwise operation has operands of one shape. Composite operations
-    (`gir.softmax`, `gir.layer_norm`, …) keep the user's words until `gir-decompose` rewrites
-    them; after it every operation is a map, a view, a reduction or a contraction, and describes
-    itself through one interface (`GraphOpInterface`).
+    (`gir.softmax`, `gir.layer_norm`, …) are kept until `gir-decompose` rewrites them. After it
+    every operation is a map, a view, a reduction or a contraction, and implements one interface
+    (`GraphOpInterface`).
 
     A function is a `func.func`. Its arguments may carry
     - `gir.name`: the parameter's name;
     - `gir.scalar`: `"int"`, `"float"` or `"bool"` for a rank-0 tensor that the caller passes as a
       number;
     - `gir.unit_stride`: the dimension whose stride is one;
-    - `gir.contiguous`: elements lie in row-major order.
+    - `gir.contiguous`: elements are contiguous in row-major order.
 
     Its results may carry `gir.writes`: the name of the argument whose new value the result is.
 
@@ -46,7 +46,7 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
     `!gir.tensor<B, S, 64, f32>`: dimensions, then the element type. A dimension is an integer, a
     name that begins with a capital letter, or any other size expression in quotes:
     `!gir.tensor<"S + T", "x.0", f32>`. Element types are f64 f32 bf16 f16 i64 i32 i16 i8 ui8,
-    i1 (bool), and f8E4M3FN and f8E5M2, which are only stored: they are computed with in f32.
+    i1 (bool), and the storage types f8E4M3FN and f8E5M2, which are computed in f32.
   }];
   let parameters = (ins ArrayRefParameter<"::tessera::SymExpr">:$shape,
                         "::mlir::Type":$elementType);
@@ -71,7 +71,7 @@ def Graph_TensorType : TypeDef<Graph_Dialect, "Tensor"> {
   }];
 }
 
-// MLIR has no text for a symbol without a name.
+// MLIR cannot print a symbol without a name.
 def Graph_SymbolNameAttr : ConfinedAttr<SymbolNameAttr,
     [AttrConstraint<CPred<"!::llvm::cast<::mlir::StringAttr>($_self).empty()">, "that is not empty">]>;
 def Graph_SymbolRefAttr : ConfinedAttr<FlatSymbolRefAttr,
@@ -79,12 +79,12 @@ def Graph_SymbolRefAttr : ConfinedAttr<FlatSymbolRefAttr,
 
 def Graph_FailureAttr : AttrDef<Graph_Dialect, "Failure"> {
   let mnemonic = "failure";
-  let summary = "what is told when a check fails";
+  let summary = "the error that a failing check reports";
   let description = [{
-    `#gir.failure<kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>`: in the message `{0}` stands
-    for the value that the check gives, `{1}`, `{2}`, … for `sizes`, which are size expressions. `excerpt` is the line of the
-    source, marked; it is shown below. The kind decides the error that callers see: `index` or `assertion`. Checks carry it from
-    the graph down to the host program.
+    `#gir.failure<kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>`: in the message `{0}` is
+    replaced by the value of the check, `{1}`, `{2}`, … by `sizes`, which are size expressions. `excerpt` is the source line
+    with a marker, which is printed below the message. The kind selects the error that callers see: `index` or `assertion`.
+    Checks keep it from the graph down to the host program.
   }];
   let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::StringAttr":$message, "::mlir::ArrayAttr":$sizes,
                         OptionalParameter<"::mlir::StringAttr">:$excerpt);

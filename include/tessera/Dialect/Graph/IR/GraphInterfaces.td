@@ -1,4 +1,4 @@
-//===- GraphInterfaces.td - How a graph operation describes itself -*- tablegen -*-===//
+//===- GraphInterfaces.td - Interfaces of graph operations -*- tablegen -*-===//
 #ifndef TESSERA_DIALECT_GRAPH_IR_GRAPHINTERFACES
 #define TESSERA_DIALECT_GRAPH_IR_GRAPHINTERFACES
 
@@ -7,15 +7,14 @@ include "mlir/IR/OpBase.td"
 def GraphOpInterface : OpInterface<"GraphOpInterface"> {
   let cppNamespace = "::tessera::gir";
   let description = [{
-    What the scheduler knows of an operation: the space it iterates over, how each point of it
-    indexes the operands, how it reduces, and what happens at a point. An operation that implements
-    it is scheduled, fused, executed by the reference interpreter and compiled for every target;
-    nothing else of it is looked at.
+    Describes an operation to the scheduler: its iteration space, how each point of it indexes the
+    operands, how it reduces, and the computation at a point. An operation that implements this
+    interface is scheduled, fused, executed by the reference interpreter and compiled for every
+    target; nothing else about the operation is used.
 
-    Index expressions are `SymExpr`s over the iteration dimensions, written as the symbols of
-    `iterationSymbol(i)`, and over sizes. The result is indexed by the parallel dimensions in order.
-    Where data says which element is read, the index is `operandSymbol(i)`, the element of another
-    operand at the same point.
+    Index expressions are `SymExpr`s over the iteration dimensions (the symbols of
+    `iterationSymbol(i)`) and sizes. The parallel dimensions index the result in order. The index
+    of a gather is `operandSymbol(i)`, the element of another operand at the same point.
   }];
   let methods = [
     InterfaceMethod<"Sizes of the parallel dimensions (the result's shape), then of the reduced.",
@@ -24,10 +23,10 @@ def GraphOpInterface : OpInterface<"GraphOpInterface"> {
       "getNumReduced", (ins), [{}], [{ return 0; }]>,
     InterfaceMethod<"The index of an operand's element at an iteration point.",
       "::llvm::SmallVector<::tessera::SymExpr>", "getOperandIndex", (ins "unsigned":$operand)>,
-    InterfaceMethod<"What is computed at a point from the operands' elements.",
+    InterfaceMethod<"The computation at a point from the operands' elements.",
       "::tessera::gir::ScalarBody", "getScalarBody">,
-    InterfaceMethod<[{The parallel dimension along which elements are joined in order, if there is one: an element of the
-      result is the join of what is computed at its point and at all points before it along that dimension.}],
+    InterfaceMethod<[{The parallel dimension along which elements are scanned, if there is one: an element of the result
+      combines the values at its point and at all points before it along that dimension.}],
       "std::optional<unsigned>", "getScannedDim", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<"The monoid of the reduced dimensions, or of the scanned one.", "std::optional<::tessera::ReduceOp>",
       "getReduction", (ins), [{}], [{ return std::nullopt; }]>,
@@ -37,8 +36,8 @@ def GraphOpInterface : OpInterface<"GraphOpInterface"> {
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::tessera::gir";
   let description = [{
-    A composite keeps the user's word for a computation (`gir.softmax`) until `gir-decompose`
-    rewrites it into operations that implement `GraphOpInterface`.
+    A composite is a computation that the user has named (`gir.softmax`). `gir-decompose` rewrites
+    it into operations that implement `GraphOpInterface`.
   }];
   let methods = [
     InterfaceMethod<"Builds the equivalent operations and returns the replacement of the result.",

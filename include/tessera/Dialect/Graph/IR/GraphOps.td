@@ -16,7 +16,7 @@ class Graph_Op<string mnemonic, list<Trait> traits = []>
 class Graph_BasicOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<GraphOpInterface>], traits)>;
 
-/// A reduction-like basic operation, which also tells its monoid.
+/// A reduction-like basic operation, which also has a monoid.
 class Graph_ReductionOp<string mnemonic> : Graph_Op<mnemonic,
     [DeclareOpInterfaceMethods<GraphOpInterface, ["getNumReduced", "getReduction"]>]>;
 
@@ -46,7 +46,7 @@ def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
 }
 
 def Graph_SizeOp : Graph_BasicOp<"size"> {
-  let summary = "a size of this call as a number";
+  let summary = "the run-time value of a size expression";
   let description = [{
     A rank-0 i64 tensor holding the value of a size expression.
 
@@ -116,9 +116,9 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
   let summary = "conversion of the element type";
   let description = [{
     Rounds to nearest even between floating point types, truncates towards zero from floating
-    point to integers, and tests for non-zero when the result is bool. An `explicit` cast is the
-    user's own and always rounds; others were made by promotion and may be carried in a wider
-    type inside a kernel.
+    point to integers, and tests for non-zero when the result is bool. An `explicit` cast was
+    written by the user and always rounds; others were inserted by promotion, and their value may
+    be kept in a wider type inside a kernel.
 
     ```mlir
     %1 = gir.cast %0 : !gir.tensor<B, bf16> -> !gir.tensor<B, f32>
@@ -142,7 +142,7 @@ def Graph_CastOp : Graph_BasicOp<"cast"> {
 //===----------------------------------------------------------------------===//
 
 def Graph_BroadcastOp : Graph_BasicOp<"broadcast"> {
-  let summary = "repetition along new or unit dimensions";
+  let summary = "broadcast along new or unit dimensions";
   let description = [{
     Operand dimension `i` becomes result dimension `dims[i]` (strictly increasing); it has that
     size, or size 1 and is repeated. Result dimensions that are not named are new.
@@ -185,6 +185,27 @@ def Graph_TransposeOp : Graph_BasicOp<"transpose"> {
   let hasFolder = 1;
 }
 
+def Graph_MaterializeOp : Graph_BasicOp<"materialize", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the same tensor, stored in memory";
+  let description = [{
+    A kernel stores the tensor, and its users load it. `align_rows` pads each row at its end, so that rows start at
+    multiples of as many bytes. The kernel that stores an `isolated` tensor is not merged with others. `reason` says why
+    the tensor is stored; `tessera explain` prints it.
+
+    ```mlir
+    %1 = gir.materialize %0 : !gir.tensor<B, S, f32>
+    %3 = gir.materialize %2 isolated align_rows 16 because "rows start at odd addresses" : !gir.tensor<B, 1001, bf16>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, UnitAttr:$isolated, OptionalAttr<I64Attr>:$rowAlignment,
+                       OptionalAttr<StrAttr>:$reason);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input (`isolated` $isolated^)? (`align_rows` $rowAlignment^)? (`because` $reason^)? attr-dict
+    `:` custom<FullType>(type($input))
+  }];
+}
+
 def Graph_ReshapeOp : Graph_BasicOp<"reshape"> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
@@ -208,8 +229,8 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
   let summary = "a regular part of a tensor";
   let description = [{
     Result element `i` of each dimension is operand element `starts + i * steps`. Starts are
-    size expressions, steps are non-zero integers; a negative step walks backwards from its
-    start.
+    size expressions, steps are non-zero integers; a negative step selects elements backwards
+    from its start.
 
     ```mlir
     %1 = gir.slice %0 starts ["0", "S - 1"] steps [1, -1]
@@ -234,7 +255,7 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
 }
 
 def Graph_ConcatOp : Graph_Op<"concat"> {
-  let summary = "tensors joined along a dimension";
+  let summary = "concatenation along a dimension";
   let description = [{
     ```mlir
     %2 = gir.concat 0 (%0, %1)
@@ -254,16 +275,16 @@ def Graph_ConcatOp : Graph_Op<"concat"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Reads and writes at computed places
+// Gathers and scatters
 //===----------------------------------------------------------------------===//
 
 def Graph_GatherOp : Graph_BasicOp<"gather"> {
-  let summary = "elements at computed places";
+  let summary = "elements at computed indices";
   let description = [{
     The result's element at `p` is the input's element whose index along dimension `dims[k]` is
     element `p` of `indices[k]`; along the input's other dimensions, in order, it is `p`'s index
-    along `rest`. All indices are integers of the result's shape. An index below 0 or beyond the
-    size is taken as the nearest one inside.
+    along `rest`. All indices are integers of the result's shape. An index that is out of range is
+    clamped.
 
     ```mlir
     %1 = gir.gather %table(%i) dims [0] rest [1]
@@ -284,15 +305,16 @@ def Graph_GatherOp : Graph_BasicOp<"gather"> {
 }
 
 def Graph_ScatterAddOp : Graph_CompositeOp<"scatter_add", [AllTypesMatch<["input", "result"]>]> {
-  let summary = "sources added at computed places";
+  let summary = "sources added at computed indices";
   let description = [{
-    The result is `input`, and every element of `sources` is added to the element whose index along
-    `dim` is the element of `indices` at the same place, and whose other indices are the source's
-    own; in the order of the sources along `dim`. A source whose index is outside is left out.
+    The result is `input` with every element of `sources` added to one of its elements. The index
+    along `dim` is the corresponding element of `indices`; the other indices are those of the source.
+    Sources are added in their order along `dim`. A source whose index is out of range is ignored.
     `sources` and `indices` have one shape, along the other dimensions no larger than the result.
 
-    Its meaning in basic operations compares every element with every source. Where one program can
-    add source after source in memory, the scheduler keeps it: see `convert-graph-to-sched`.
+    The decomposition into basic operations compares every element with every source. If a single
+    grid task can add the sources in order in memory, the scheduler keeps the operation: see
+    `convert-graph-to-sched`.
 
     ```mlir
     %1 = gir.scatter_add %x, %s(%i) dim 0
@@ -309,12 +331,12 @@ def Graph_ScatterAddOp : Graph_CompositeOp<"scatter_add", [AllTypesMatch<["input
 }
 
 def Graph_ScatterOp : Graph_Op<"scatter"> {
-  let summary = "elements put at computed places";
+  let summary = "elements stored at computed indices";
   let description = [{
-    The result has the sources' first `batch` dimensions and one more, along which a source stands where the element of
-    `indices` at its own place says. `sources` and `indices` have one shape. Whoever writes it knows that sources with
-    the same batch indices go to different places: they are put there in any order. A source whose index is outside is
-    left out, and an element that no source is sent to has any value.
+    The result has the sources' first `batch` dimensions and one more. The index of a source along the latter is the
+    corresponding element of `indices`. `sources` and `indices` have one shape. Sources with the same batch indices must
+    have different indices, since they are stored in any order. A source whose index is out of range is ignored, and an
+    element that no source is stored to is undefined.
 
     ```mlir
     %1 = gir.scatter %s(%i) batch 1
@@ -335,9 +357,9 @@ def Graph_ScatterOp : Graph_Op<"scatter"> {
 def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
   let summary = "makes the call fail unless all elements of a condition hold";
   let description = [{
-    Of an element that does not hold, `value` is told with the failure. Nothing waits for a check: results of a call that
-    fails are undefined, and operations on what was checked must be safe without it. Where machine code has no way to tell
-    the host (GPUs), checks are left out.
+    The error reports `value` of a failing element. Checks are asynchronous: results of a call that fails are undefined,
+    and operations on checked values must be safe without the check. Targets that cannot report to the host (GPUs) omit
+    checks.
 
     ```mlir
     gir.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
@@ -352,10 +374,10 @@ def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Graph_PrintOp : Op<Graph_Dialect, "print", [MemoryEffects<[MemWrite]>]> {
-  let summary = "prints a tensor when the call's work is done";
+  let summary = "prints a tensor at the end of the call";
   let description = [{
-    The value is kept in memory, and the host prints it behind all kernels of the call, in the order of the program. The
-    operation stands in host functions of every stage.
+    The value is kept in memory, and the host prints it after all kernels of the call, in program order. The operation
+    may occur in host functions of every stage.
 
     ```mlir
     gir.print "scores", %s : !gir.tensor<S, T, f32>
@@ -372,7 +394,7 @@ def Graph_PrintOp : Op<Graph_Dialect, "print", [MemoryEffects<[MemWrite]>]> {
 def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
   let summary = "reduction over dimensions";
   let description = [{
-    Joins the elements along `dims` (sorted) with the monoid `kind`: sum prod max min any all.
+    Combines the elements along `dims` (sorted) with the monoid `kind`: sum prod max min any all.
     The result has the other dimensions. 16-bit floating point sums are accumulated in f32.
 
     ```mlir
@@ -397,14 +419,14 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
 
 def Graph_ScanOp : Graph_Op<"scan", [AllTypesMatch<["input", "result"]>,
     DeclareOpInterfaceMethods<GraphOpInterface, ["getScannedDim", "getReduction"]>]> {
-  let summary = "running join along a dimension";
+  let summary = "inclusive scan along a dimension";
   let description = [{
-    Element `n` along `dim` joins the elements 0 to `n` with the monoid `kind`: sum prod max min any all. 16-bit floating
-    point numbers are joined in f32.
+    Element `n` along `dim` combines the elements 0 to `n` with the monoid `kind`: sum prod max min any all. 16-bit
+    floats accumulate in f32.
 
-    With a `key` it joins only those that have its own. Keys are integers from 0 to `below` - 1, and others count as the
-    last. A machine that walks along the dimension keeps one join for every key: there should be few of them. GPUs have
-    no such walk, and scans by a key are not written for them.
+    With a `key` it combines only elements with the same key. Keys are integers from 0 to `below` - 1; others count as
+    the last one. A CPU processes the dimension sequentially and keeps one accumulator per key, so there should be few
+    keys. Scans by key are not generated for GPUs.
 
     ```mlir
     %1 = gir.scan sum %0 dim 1 : !gir.tensor<B, S, f32>
@@ -434,7 +456,7 @@ def Graph_ContractOp : Graph_ReductionOp<"contract"> {
   let summary = "sum of products over shared dimensions";
   let description = [{
     Generalised matrix multiplication. Dimensions `lhs_batch[i]` and `rhs_batch[i]` are one
-    batch dimension, and `lhs_contract[i]` and `rhs_contract[i]` are summed over. The result has
+    batch dimension, and `lhs_contract[i]` and `rhs_contract[i]` are one K dimension. The result has
     the batch dimensions, then the remaining dimensions of `lhs`, then those of `rhs`, in order.
 
     ```mlir
@@ -498,11 +520,11 @@ def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input
 def Graph_ArgSortOp : Graph_Op<"argsort"> {
   let summary = "the indices that sort the last dimension";
   let description = [{
-    Equal elements keep their order, nan is larger than all numbers, zeros are equal. Rows have fewer than 2³¹ elements.
-    `gir-expand-sorts` writes it as a radix sort in basic operations: the work per element depends on its type only, so
-    that it suits long rows.
+    The sort is stable, NaN is larger than all numbers, zeros are equal. Rows have fewer than 2³¹ elements.
+    `gir-expand-sorts` rewrites it as a radix sort in basic operations: the work per element depends on its type only,
+    which suits long rows.
 
-    Only the `first` so many indices may be wanted: these are few beside a row's elements.
+    With `first`, only that many leading indices are computed; there should be few compared to the row length.
 
     ```mlir
     %1 = gir.argsort %0 descending : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, i64>

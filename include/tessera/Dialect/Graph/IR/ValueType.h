@@ -1,4 +1,4 @@
-//===- ValueType.h - The one narrow type of a function ---------*- C++ -*-===//
+//===- ValueType.h - The common narrow type of a function -------*- C++ -*-===//
 #ifndef TESSERA_DIALECT_GRAPH_IR_VALUETYPE_H
 #define TESSERA_DIALECT_GRAPH_IR_VALUETYPE_H
 
@@ -6,8 +6,8 @@
 
 namespace tessera::gir {
 
-/// The narrow type of all floating point arguments and results, unless the function widens
-/// explicitly or its numerics are strict; else null.
+/// The narrow type of all floating-point arguments and results, unless the function widens
+/// explicitly or its numerics are strict; otherwise null.
 mlir::Type narrowValueType(mlir::func::FuncOp function);
 
 } // namespace tessera::gir

@@ -2,6 +2,7 @@
 #ifndef TESSERA_DIALECT_GRAPH_TRANSFORMS_PASSES_H
 #define TESSERA_DIALECT_GRAPH_TRANSFORMS_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 

@@ -19,8 +19,9 @@ namespace tessera::sched {
 /// Roles of an iteration dimension (see the dialect's description).
 inline constexpr llvm::StringLiteral kParallel = "parallel", kStream = "stream", kInner = "inner";
 
-/// On a kernel of a program whose kernels do not all go by one road to a GPU: which one it is, CUDA Tile IR or our own PTX.
-inline constexpr llvm::StringLiteral kRoad = "sched.road", kByTiles = "tileir", kByThreads = "ptx";
+/// The backend of a kernel, CUDA Tile IR or PTX, in a program whose kernels use different ones.
+inline constexpr llvm::StringLiteral kBackend = "sched.backend", kCudaTile = "cuda_tile",
+                                     kPtx = "ptx";
 } // namespace tessera::sched
 
 #include "tessera/Dialect/Schedule/IR/ScheduleDialect.h.inc"

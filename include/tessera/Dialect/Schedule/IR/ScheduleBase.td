@@ -14,12 +14,12 @@ def Schedule_Dialect : Dialect {
     A function is a sequence of `sched.kernel`s on graph tensors. Inside a kernel, iteration
     dimensions have names, and a value is a function of some of them: `!sched.val<[i, n], f32>`.
     Operations combine values over the union of their dimensions, so there is no broadcasting, no
-    transposing and no reshaping; how a tensor is laid out appears only in the index expressions of
+    transposing and no reshaping; the layout of a tensor appears only in the index expressions of
     `sched.load` and `sched.store`.
 
-    A dimension is `parallel` (cut into tiles over the grid), `stream` (walked block by block by a
-    `sched.stream`) or `inner` (reduced inside a block). Its `tile` is the block size. Everything
-    the compiler decided is written in this text, and the text can be edited and compiled.
+    A dimension is `parallel` (tiled over the grid), `stream` (a loop over blocks by a
+    `sched.stream`) or `inner` (reduced inside a block). Its `tile` is the block size. The text
+    contains every scheduling decision of the compiler, and it can be edited and compiled.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

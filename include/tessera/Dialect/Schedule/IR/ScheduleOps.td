@@ -22,16 +22,16 @@ class Schedule_PureOp<string mnemonic, list<Trait> traits = []>
 
 def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTerminator,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "one kernel: a grid of programs over the parallel dimensions";
+  let summary = "one kernel: a grid over the parallel dimensions";
   let description = [{
     The block's arguments are the inputs, then the results (to be stored into). `dims` declares
     every iteration dimension; the dimensions of a value's type are listed in that order. Grid
-    dimensions follow `order`, first varying fastest. `hints {…}` behind it say how programs run
-    (LaunchHints.h): speed depends on them, results do not.
+    dimensions follow `order`, first varying fastest. `hints {…}` after it configure the launch and
+    tuning (LaunchHints.h): they change the speed, not the results.
 
-    Other attributes stand in `attributes {…}` before the body. Among them, `into` has an entry for
-    every result: -1 for a fresh tensor, or the number of an input that this kernel does not read
-    and in which the result is stored; what is not stored keeps its value.
+    Other attributes are in `attributes {…}` before the body. Among them, `into` has an entry for
+    every result: -1 for a new tensor, or the number of an input that this kernel does not read
+    and in which the result is stored; elements that are not stored keep their value.
 
     ```mlir
     %r = sched.kernel @negate(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
@@ -59,7 +59,7 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   let extraClassDeclaration = [{
     /// The declaration of a dimension; null if there is none.
     DimAttr getDim(::llvm::StringRef name);
-    /// Its place in the declaration.
+    /// Its position in the declaration.
     unsigned getDimPosition(::llvm::StringRef name);
     /// The declared dimensions among the symbols of an expression, in declaration order.
     ::llvm::SmallVector<::mlir::StringAttr>
@@ -72,14 +72,14 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
 }
 
 def Schedule_StreamOp : Schedule_Op<"stream", [SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "walks the stream dimensions block by block, carrying states";
+  let summary = "a loop over blocks of the stream dimensions that carries states";
   let description = [{
     The body computes one block and ends by yielding its states (`sched.gauge`,
     `sched.accumulate`); the results are the states after the last block. A stream without states
     stores. Along the last of `over` only indices in `live` are visited, and inside `full` no
     `sched.mask` has any effect. Both are a first index and an end, expressions over sizes and over
-    `i.lo` and `i.hi`, the first and last index of this program's tile along the parallel dimension
-    `i`. `lag` lets a gauge stay behind the running maximum by that many powers of two.
+    `i.lo` and `i.hi`, the first and last index of the CTA's tile along the parallel dimension `i`.
+    `lag` allows a gauge to be smaller than the running maximum by that many powers of two.
 
     ```mlir
     %sum = sched.stream over [n] live ["0", "i.hi + 1"] full ["0", "i.lo + 1"] lag 0.0
@@ -110,7 +110,7 @@ def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"Stream
   let summary = "the states of a stream";
   let description = [{
     Ends the body of a `sched.stream`. Its operands are gauges and accumulations of that stream and
-    become its results; without operands it is not written.
+    become its results; without operands it is not printed.
 
     ```mlir
     sched.yield %g, %sum : !sched.val<[i], f32>, !sched.val<[i], f32>
@@ -128,12 +128,13 @@ def Schedule_YieldOp : Schedule_Op<"yield", [Pure, Terminator, HasParent<"Stream
 def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
   let summary = "the running reference of an exponent: its maximum so far along the stream";
   let description = [{
-    In the exponent's own units, of which `scale` make a power of two. Weights and states that name a
-    gauge are relative to it; when it moves from g to g', states are multiplied by
-    2^((g - g') * scale). Inside the body the result is the gauge after the current block.
+    The gauge has the units of the exponent; `scale` converts them to powers of two. Weights and states that name a
+    gauge are relative to it; when it changes from g to g', states are multiplied by 2^((g - g') * scale). Inside the
+    body the result is the gauge after the current block.
 
-    An `indicator` may be of any numbers. States that are relative to it join only what belongs to elements equal to
-    the gauge: their values compare with it themselves, and when it moves they are dropped. It is nan once an element is.
+    An `indicator` may have any numeric type. States relative to it accumulate only elements that are equal to the
+    gauge: their values contain the comparison, and the states are reset when the gauge changes. It is NaN once an
+    element is NaN.
 
     ```mlir
     %g = sched.gauge %u scale 1.4426950408889634 : !sched.val<[i, n], f32> -> !sched.val<[i], f32>
@@ -150,8 +151,7 @@ def Schedule_GaugeOp : Schedule_PureOp<"gauge"> {
 def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
   let summary = "2^((exponent - gauge) * scale), 0 where the exponent is -inf";
   let description = [{
-    The gauge is a `sched.gauge` of the same stream, or, in a later pass, the final gauge that an
-    earlier stream gave.
+    The gauge is a `sched.gauge` of the same stream, or, in a later pass, the final gauge of an earlier stream.
 
     ```mlir
     %w = sched.weigh %u rel %g
@@ -164,11 +164,11 @@ def Schedule_WeighOp : Schedule_PureOp<"weigh"> {
 }
 
 def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegments]> {
-  let summary = "joins a block's values, or products of values, into a state";
+  let summary = "accumulates a block's values, or products of values, in a state";
   let description = [{
-    With two values their product is summed (a contraction). Dimensions of the stream are joined
-    with `kind`. With `rel`, the values are made from weights of that gauge, or compare with it if it
-    is an indicator, and the state is relative to it. The result's element type is the accumulator's. Only `sched.yield` uses a state.
+    With two values their product is summed (a contraction). Dimensions of the stream are reduced
+    with `kind`. With `rel`, the values are computed from weights of that gauge, or compare with it if it
+    is an indicator, and the state is relative to it. The result's element type is the accumulator's. Only `sched.yield` may use a state.
 
     ```mlir
     %a = sched.accumulate sum(%w, %v) rel %g
@@ -189,11 +189,11 @@ def Schedule_AccumulateOp : Schedule_PureOp<"accumulate", [AttrSizedOperandSegme
 }
 
 def Schedule_ScanOp : Schedule_PureOp<"scan"> {
-  let summary = "joins values in order along the stream, the blocks before included";
+  let summary = "inclusive scan along the stream, across blocks";
   let description = [{
-    Stands in a stream over one dimension. An element is the join, with the monoid `kind`, of all elements of `value` up
-    to its own index along the stream; what earlier blocks have brought is carried by the stream without being named.
-    With a `key`, an integer from 0 to `below` - 1, it is the join of those that have its own.
+    The parent is a stream over one dimension. An element combines, with the monoid `kind`, all elements of `value` up
+    to its own index along the stream; the stream carries the result of earlier blocks implicitly. With a `key`, an
+    integer from 0 to `below` - 1, only elements with the same key are combined.
 
     ```mlir
     %y = sched.scan sum(%x) : !sched.val<[i, n], f32> -> !sched.val<[i, n], f32>
@@ -221,11 +221,10 @@ def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
   let description = [{
     The index is affine in the dimensions: one size expression per tensor dimension, or a single one
     that is the row-major element number of a contiguous tensor. Where an index along one dimension
-    runs past the tensor's end, the element is 0.
+    is past the tensor's end, the element is 0.
 
-    Values may say where to read: `#k` in the index is the integer `places[k]`, taken as 0 where it
-    is below that and as `below[k]` - 1 where it is not below `below[k]`. The result has the
-    dimensions of the index and of the places.
+    `at (…)` lists gather indices: `#k` in the index is the integer value `places[k]`, clamped to
+    0 and `below[k]` - 1. The result has the dimensions of the index and of the gather indices.
 
     ```mlir
     %0 = sched.load %in["b", "2*i + 1"] : !gir.tensor<B, S, f32> -> !sched.val<[b, i], f32>
@@ -250,10 +249,10 @@ def Schedule_LoadOp : Schedule_Op<"load", [MemoryEffects<[MemRead]>]> {
 def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a value into a result at an index";
   let description = [{
-    The index is as in `sched.load` and has every dimension of the value, or the places in it have;
-    along further dimensions the value is repeated. At places a value is left out where one is outside. As a `sum` it is
-    added to what is there, in the order of the stream around it; else all elements go to different places. No
-    two programs add to one element, unless the sum is `unordered`: then they do, in order of arrival.
+    The index has the form of `sched.load`. It, or its scatter indices (`at (…)`), must have every dimension of the
+    value; along further dimensions the value is broadcast. A value with a scatter index out of range is not stored. A
+    `sum` adds to memory in the order of the enclosing stream; otherwise all elements have different indices. No two
+    CTAs add to one element, unless the sum is `unordered`: then they add atomically in any order.
 
     ```mlir
     sched.store %0, %out["i", "n"] : !sched.val<[i], f32>, !gir.tensor<S, T, f32>
@@ -279,7 +278,7 @@ def Schedule_StoreOp : Schedule_Op<"store", [MemoryEffects<[MemWrite]>]> {
 def Schedule_CheckOp : Schedule_Op<"check", [MemoryEffects<[MemWrite]>]> {
   let summary = "makes the call fail unless a condition holds";
   let description = [{
-    As `gir.check`, for the elements of this program's block; what lies beyond an edge is not looked at.
+    Same as `gir.check`, for the elements of the current block; elements past an edge are not checked.
 
     ```mlir
     sched.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
@@ -371,8 +370,8 @@ def Schedule_CastOp : Schedule_PureOp<"cast"> {
 def Schedule_ReduceOp : Schedule_PureOp<"reduce"> {
   let summary = "reduction over inner dimensions, inside a block";
   let description = [{
-    With two values their product is summed (a contraction). Sums and products are joined in the
-    accumulation type of the elements, then converted to the result's element type.
+    With two values their product is summed (a contraction). Sums and products use the accumulation
+    type of the elements and are then converted to the result's element type.
 
     ```mlir
     %s = sched.reduce sum(%q, %k) over [d]
@@ -391,14 +390,14 @@ def Schedule_ReduceOp : Schedule_PureOp<"reduce"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Blocks that data empties
+// Data-dependent blocks
 //===----------------------------------------------------------------------===//
 
 def Schedule_BoundOp : Schedule_PureOp<"bound"> {
-  let summary = "the least or greatest of a value over the current block, or whether any or all of it hold";
+  let summary = "a conservative minimum, maximum, any or all of a value over the current block";
   let description = [{
-    Reduces over the extent of this program's block along `over`, whatever the roles of those dimensions are. What lies
-    beyond an edge may widen the answer, never narrow it.
+    Reduces over the current block along `over`, whatever the roles of those dimensions are. Elements past an edge may
+    make the result more conservative, never less.
 
     ```mlir
     %lo = sched.bound min %ids over [n] : !sched.val<[n], i64> -> !sched.val<[], i64>
@@ -415,14 +414,14 @@ def Schedule_BoundOp : Schedule_PureOp<"bound"> {
 }
 
 def Schedule_VisitOp : Schedule_Op<"visit", [HasParent<"StreamOp">]> {
-  let summary = "a test of the current block: it is left out unless `live`, and its masks are unless not `full`";
+  let summary = "skips the current block unless `live`, and its masks if `full`";
   let description = [{
-    Both conditions are of the whole block (built from `sched.bound`). A block in which `live` is false leaves every state
-    as it is, so the stream may have nothing to store; in a block in which `full` is true no `sched.mask` is evaluated.
+    Both conditions hold for the whole block (they are built from `sched.bound`). A block in which `live` is false changes
+    no state, so the stream must not store; in a block in which `full` is true no `sched.mask` is evaluated.
 
-    With `as_range` there is no branch in the loop: the blocks from the first to the last live one are visited, and the
-    full ones among them are a loop of their own if they lie together. The range is found before the loop, for many blocks
-    at a time.
+    With `as_range` the loop has no branch: it visits the blocks from the first to the last live one, and the full ones
+    among them are a separate loop if they are contiguous. The range is computed before the loop, for many blocks at a
+    time.
 
     ```mlir
     sched.visit %live full %full : !sched.val<[], i1>, !sched.val<[], i1>

@@ -12,17 +12,18 @@
 
 namespace tessera::sched {
 
-/// What a kernel's speed depends on besides its tiles and hints, as 16 hexadecimal digits.
+/// A hash, as 16 hexadecimal digits, of everything that determines a kernel's speed besides its
+/// tiles and hints.
 std::string signatureOf(KernelOp kernel);
 
-/// On a kernel: its tiles and hints were measured; the text says what was gained.
+/// On a kernel: its tiles and hints were measured; the text gives the speedup.
 inline constexpr llvm::StringLiteral kTuned = "sched.tuned";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
 
-/// `sched-apply-tuning` with a table at hand; lines that do not fit are handed to `tell`.
+/// `sched-apply-tuning` with a given table; calls `tell` for lines that do not match their kernel.
 std::unique_ptr<mlir::Pass>
 createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
                           std::function<void(const std::string &)> tell);

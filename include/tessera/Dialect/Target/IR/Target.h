@@ -12,7 +12,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
-#include "tessera/Support/GpuDescription.h"
+#include "tessera/Target/GpuDescription.h"
 
 #include <array>
 
@@ -30,14 +30,14 @@ struct TensorCoreShape;
 
 namespace tessera::target {
 
-/// The chip that an operation's module is for; nothing where it is for none that is known.
+/// The chip of the module around an operation; nothing if the module is not for a known GPU.
 std::optional<GpuDescription> gpuOf(mlir::Operation *op);
 
-/// Whether a chip launches kernels so.
-mlir::LogicalResult verifyConfig(mlir::Operation *op, llvm::StringRef kernel, KernelConfigAttr config,
-                                 const GpuDescription &gpu);
+/// Verifies the configuration of a kernel against the limits of a chip.
+mlir::LogicalResult verifyConfig(mlir::Operation *op, llvm::StringRef kernel,
+                                 KernelConfigAttr config, const GpuDescription &gpu);
 
-/// The numbers of the memories that pointers say.
+/// Address spaces of pointers.
 enum AddressSpace : unsigned { Generic = 0, Global = 1, Shared = 3, Local = 5 };
 
 } // namespace tessera::target

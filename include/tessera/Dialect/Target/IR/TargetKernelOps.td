@@ -1,21 +1,21 @@
-//===- TargetKernelOps.td - What a thread of a GPU does -----*- tablegen -*-===//
+//===- TargetKernelOps.td - Operations of a GPU thread ------*- tablegen -*-===//
 //
-// The operations of kernels with a `kernel_config`: those that `arith`, `scf` and `llvm` have no word for.
+// The operations of kernels with a `kernel_config` that `arith`, `scf` and `llvm` lack.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TARGET_IR_TARGETKERNELOPS
 #define TESSERA_DIALECT_TARGET_IR_TARGETKERNELOPS
 
-/// An operation of a thread: it stands in a kernel for a GPU.
+/// An operation of one thread, in a kernel for a GPU.
 class Target_ThreadOp<string mnemonic, list<Trait> traits = []> : Target_Op<mnemonic, traits> {
   let hasVerifier = 1;
 }
 
 def Target_SpecialRegisterOp : Target_ThreadOp<"special_register", [Pure]> {
-  let summary = "what a thread knows of its place and its time";
+  let summary = "read a special register";
   let description = [{
-    A special register of PTX without its `%`: `tid.x ntid.x ctaid.x nctaid.x` (also `.y`, `.z`), `laneid`, `warpid`, `smid`, `clock`
-    and the masks of lanes as i32, `clock64` and `globaltimer` as i64; with clusters also `clusterid.x`, `nclusterid.x`,
+    The name is that of PTX without its `%`: `tid.x ntid.x ctaid.x nctaid.x` (also `.y`, `.z`), `laneid`, `warpid`, `smid`, `clock`
+    and the lane masks as i32, `clock64` and `globaltimer` as i64; with clusters also `clusterid.x`, `nclusterid.x`,
     `cluster_ctaid.x`, `cluster_nctaid.x` and `cluster_ctarank`.
 
     ```mlir
@@ -28,13 +28,13 @@ def Target_SpecialRegisterOp : Target_ThreadOp<"special_register", [Pure]> {
 }
 
 def Target_MemcpyOp : Target_ThreadOp<"memcpy", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a thread copies bytes";
+  let summary = "copy bytes by one thread";
   let description = [{
-    From global (`!llvm.ptr<1>`), shared (`<3>`) or local memory (`<5>`) to any of these. Both addresses are multiples of `align`, by
-    which the copy is cut into accesses.
+    Copies between global (`!llvm.ptr<1>`), shared (`<3>`) and local memory (`<5>`). Both addresses are multiples of `align`, which is
+    the largest size of an access.
 
-    With `async` the bytes go from global to shared memory past the registers, 4, 8 or 16 of them: they are there for this
-    thread after `tessera_target.wait`, for others after a barrier behind that.
+    With `async` (`cp.async`) 4, 8 or 16 bytes are copied from global to shared memory. This thread sees them after
+    `tessera_target.wait`, other threads after a barrier that follows it.
 
     ```mlir
     tessera_target.memcpy %to, %from bytes 64 align 16 : !llvm.ptr<3>, !llvm.ptr<1>
@@ -50,7 +50,7 @@ def Target_MemcpyOp : Target_ThreadOp<"memcpy", [MemoryEffects<[MemRead, MemWrit
 }
 
 def Target_CommitOp : Target_ThreadOp<"commit", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "what a thread copied asynchronously since the last commit is a group";
+  let summary = "commit the asynchronous copies of the thread as a group";
   let description = [{
     ```mlir
     tessera_target.commit
@@ -60,7 +60,7 @@ def Target_CommitOp : Target_ThreadOp<"commit", [MemoryEffects<[MemRead, MemWrit
 }
 
 def Target_WaitOp : Target_ThreadOp<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until at most so many of the thread's latest groups are under way";
+  let summary = "wait until at most `pending` groups of the thread are in flight";
   let description = [{
     ```mlir
     tessera_target.wait 0
@@ -71,9 +71,9 @@ def Target_WaitOp : Target_ThreadOp<"wait", [MemoryEffects<[MemRead, MemWrite]>]
 }
 
 def Target_BarrierOp : Target_ThreadOp<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "threads wait for each other, and see what the others stored";
+  let summary = "synchronize threads and their memory accesses";
   let description = [{
-    All threads of a `warp`, of a `block`, or of a `cluster` of blocks.
+    The scope is `warp`, `block` (the CTA) or `cluster`.
 
     ```mlir
     tessera_target.barrier "block"
@@ -84,11 +84,11 @@ def Target_BarrierOp : Target_ThreadOp<"barrier", [MemoryEffects<[MemRead, MemWr
 }
 
 def Target_TensorCoreOp : Target_ThreadOp<"tensor_core", [Pure, AttrSizedOperandSegments]> {
-  let summary = "a product of matrices that the threads of a warp hold together";
+  let summary = "warp-level MMA";
   let description = [{
-    `d = a * b + c` by PTX's `mma.sync` (`kind` is `mma`), with the shape [m, n, k] and the types of a, b and the sums. Operands are the
-    registers of one thread as PTX lays them out: i32 with several elements each for a and b (f64 for f64), f32, i32 or f64 for the sums; sums of f16
-    are pairs in i32. `i8` is signed, `ui8` is not. `include/tessera/Support/TensorCores.h` has the shapes and types of each chip.
+    `d = a * b + c` by PTX's `mma.sync` (`kind` is `mma`), with the shape [m, n, k] and the types of a, b and the accumulators. Operands are the
+    registers of one thread in the fragment layout of PTX: i32 with several elements each for a and b (f64 for f64), f32, i32 or f64 for the
+    accumulators; f16 accumulators are pairs in i32. `i8` is signed, `ui8` is unsigned. `docs/chips.md` lists the shapes and types of each chip.
 
     ```mlir
     %d:4 = tessera_target.tensor_core "mma" shape [16, 8, 16] types [bf16, bf16, f32] (%a, %a, %a, %a) (%b, %b) (%c, %c, %c, %c)
@@ -103,18 +103,18 @@ def Target_TensorCoreOp : Target_ThreadOp<"tensor_core", [Pure, AttrSizedOperand
     functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    /// What the module's chip has of this shape and these types; null where there is none.
+    /// The entry of the table for this shape and these types, one of the module's chip if there are several; null: none.
     const ::tessera::TensorCoreShape *findShape();
-    /// PTX's name of the type of a (0), b (1) or the sums (2).
+    /// PTX's name of the type of a (0), b (1) or the accumulators (2).
     ::llvm::StringRef getTypeName(unsigned which);
   }];
 }
 
 def Target_PtxInstrOp : Target_ThreadOp<"ptx_instr", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "instructions of PTX as they are written";
+  let summary = "inline PTX";
   let description = [{
-    `$0`, `$1`, … stand for the results and then the operands; their registers follow from their types. `pure` says that nothing but the results is
-    made, so that it may be moved, joined or left out. `since` is the first chip that has the instruction.
+    `$0`, `$1`, … are the results and then the operands; their types define the registers. A `pure` instruction has no effect but its
+    results, so that it may be moved, merged or erased. `since` is the first chip that has the instruction.
 
     ```mlir
     %r = tessera_target.ptx_instr "ex2.approx.ftz.f32 $0, $1;" (%x) pure : (f32) -> f32
@@ -129,10 +129,10 @@ def Target_PtxInstrOp : Target_ThreadOp<"ptx_instr", [DeclareOpInterfaceMethods<
 }
 
 def Target_AssertOp : Target_ThreadOp<"assert", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "ends the launch where a condition does not hold";
+  let summary = "abort the launch if a condition does not hold";
   let description = [{
-    As `assert` of CUDA C++: the thread that fails tells the driver the message, the place in the source, its block and itself; the
-    launch ends with CUDA_ERROR_ASSERT.
+    As `assert` of CUDA C++: the driver reports the message, the source location, the CTA and the thread, and the launch fails with
+    CUDA_ERROR_ASSERT.
 
     ```mlir
     tessera_target.assert %inside, "expected an index inside"
@@ -143,9 +143,9 @@ def Target_AssertOp : Target_ThreadOp<"assert", [MemoryEffects<[MemRead, MemWrit
 }
 
 def Target_BreakpointOp : Target_ThreadOp<"breakpoint", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "hands the thread to a debugger";
+  let summary = "stop the thread in a debugger";
   let description = [{
-    Without one the launch ends with an error.
+    Without a debugger the launch fails.
 
     ```mlir
     tessera_target.breakpoint

@@ -12,13 +12,12 @@ include "tessera/Dialect/Graph/IR/GraphBase.td"
 def Target_Dialect : Dialect {
   let name = "tessera_target";
   let cppNamespace = "::tessera::target";
-  let summary = "the host program as data, and one kernel per launch in a machine's own code";
+  let summary = "host programs as data, and kernels in the code of one target";
   let description = [{
-    A `tessera_target.module` is what is packed into a bundle: for each function of the source a
-    `tessera_target.program` (sizes, guards, memory and launches as expressions that the runtime interprets), and the
-    kernels that the launches name. A kernel's body is the code of one machine: for a CPU, structured control flow
-    (`scf`) over `llvm` operations on vectors of the machine's width; for a GPU, what one thread does, or one image with
-    all kernels.
+    A `tessera_target.module` is the content of a bundle. For each function of the source it has a
+    `tessera_target.program`: sizes, guards, memory and launches as expressions that the runtime interprets. It also has
+    the kernels of the launches. The body of a CPU kernel is structured control flow (`scf`) over `llvm` operations on
+    vectors of the target's width. The body of a GPU kernel is the code of one thread; or one image holds all kernels.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::tessera::gir::GraphDialect"];
@@ -26,10 +25,10 @@ def Target_Dialect : Dialect {
 
 def Target_RangeConfigAttr : AttrDef<Target_Dialect, "RangeConfig"> {
   let mnemonic = "range_config";
-  let summary = "what the runtime must know to start a CPU's kernel";
+  let summary = "the configuration of a CPU kernel";
   let description = [{
-    `#tessera_target.range_config<grid_rank = 2, words = 14, scratch_bytes = 65536>`: the number of grid dimensions,
-    of 64-bit argument words, and the bytes of scratch memory that each thread needs.
+    `#tessera_target.range_config<grid_rank = 2, words = 14, scratch_bytes = 65536>`: the number of grid dimensions, the
+    number of 64-bit argument words, and the bytes of scratch memory per thread.
   }];
   let parameters = (ins "int64_t":$grid_rank, "int64_t":$words, "int64_t":$scratch_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
@@ -38,13 +37,13 @@ def Target_RangeConfigAttr : AttrDef<Target_Dialect, "RangeConfig"> {
 
 def Target_KernelConfigAttr : AttrDef<Target_Dialect, "KernelConfig"> {
   let mnemonic = "kernel_config";
-  let summary = "how a GPU's kernel is launched";
+  let summary = "the launch configuration of a GPU kernel";
   let description = [{
-    `#tessera_target.kernel_config<grid = [?, 4], block = [16, 8], shared = 4096, regs = 64, cluster = [2]>`: the blocks of
-    the grid, where they are known, the threads of a block, its bytes of dynamic shared memory, the most registers that a
-    thread may have, and the blocks of a cluster; up to three dimensions each, the first varies fastest. What is not named is: a grid that the
-    launch alone knows, one thread (CUDA Tile IR has no others), no memory, as many registers as the assembler likes, and
-    no cluster.
+    `#tessera_target.kernel_config<grid = [?, 4], block = [16, 8], shared = 4096, regs = 64, cluster = [2]>`: the CTAs of
+    the grid (`?`: known at the launch), the threads of a CTA, its bytes of dynamic shared memory, the maximum number of
+    registers per thread, and the CTAs of a cluster. Sizes have up to three dimensions; the first varies fastest. The
+    defaults are a dynamic grid, one thread (as in CUDA Tile IR), no shared memory, no limit of registers, and no
+    cluster.
   }];
   let parameters = (ins OptionalArrayRefParameter<"int64_t">:$grid, OptionalArrayRefParameter<"int64_t">:$block,
                         DefaultValuedParameter<"int64_t", "0">:$shared, DefaultValuedParameter<"int64_t", "0">:$regs,
@@ -54,7 +53,7 @@ def Target_KernelConfigAttr : AttrDef<Target_Dialect, "KernelConfig"> {
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The threads of a block, and the blocks of a cluster.
+    /// The threads of a CTA, and the CTAs of a cluster.
     int64_t getThreads() const;
     int64_t getClusterBlocks() const;
     /// Three sizes each.
@@ -67,9 +66,9 @@ def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
   let mnemonic = "word";
   let summary = "one 64-bit word of a kernel's argument block";
   let description = [{
-    `#tessera_target.word<"address", 1, "64*S">` is the address of the launch's operand 1 plus a number of bytes,
-    `#tessera_target.word<"integer", 0, "S">` a number, `#tessera_target.word<"scalar", 2, "0">` the bits of the rank-0 operand 2.
-    The expressions are over the program's sizes.
+    `#tessera_target.word<"address", 1, "64*S">` is the address of operand 1 of the launch plus an offset in bytes,
+    `#tessera_target.word<"integer", 0, "S">` is an integer, `#tessera_target.word<"scalar", 2, "0">` has the bits of the rank-0
+    operand 2. The expressions are over the sizes of the program.
   }];
   let parameters = (ins StringRefParameter<"address, integer or scalar">:$kind, "int64_t":$operand,
                         "::mlir::StringAttr":$expr);
@@ -79,13 +78,13 @@ def Target_WordAttr : AttrDef<Target_Dialect, "Word"> {
 
 def Target_TensorMapAttr : AttrDef<Target_Dialect, "TensorMap"> {
   let mnemonic = "tensor_map";
-  let summary = "what a GPU's tensor copies have to know of a view";
+  let summary = "the tensor map of a view for TMA";
   let description = [{
-    `#tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 128]>` is of the view whose address, sizes and strides are the
-    launch's words 0, 1, …, with elements of 2 bytes. Boxes of 128 elements along dimension 0 and 64 along dimension 1, along which
-    elements are neighbours, are copied at once, swizzled within spans of 128 bytes (of 16: not at all). With `by 2`, two such boxes
-    that follow each other along dimension 1 are: spans are a last dimension then, of a view whose size there they divide. The launch makes it, and
-    passes it behind the words.
+    `#tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 128]>` describes the view whose address, sizes
+    and strides are the words 0, 1, … of the launch, with elements of 2 bytes. A copy loads a box of 128 elements along dimension 0 and 64
+    along the contiguous dimension 1, swizzled within spans of 128 bytes (16: without a swizzle). With `by 2` a copy loads two such boxes
+    that are adjacent along dimension 1. The spans are then one more dimension of the tensor map, and they must divide the size of the
+    view. The launch encodes the tensor map and passes it after the words.
   }];
   let parameters = (ins "int64_t":$word, "int64_t":$bytes, "int64_t":$span, "int64_t":$spans,
                         ArrayRefParameter<"int64_t">:$dims, ArrayRefParameter<"int64_t">:$boxes);
@@ -99,7 +98,7 @@ class Target_Op<string mnemonic, list<Trait> traits = []> : Op<Target_Dialect, m
 
 def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments,
                                            SymbolTable, Symbol]> {
-  let summary = "programs and kernels for one machine";
+  let summary = "programs and kernels for one target";
   let description = [{
     ```mlir
     tessera_target.module @m triple "x86_64-unknown-linux-gnu" cpu "x86-64-v3" features "+avx2,+fma" {
@@ -117,9 +116,9 @@ def Target_ModuleOp : Target_Op<"module", [IsolatedFromAbove, NoTerminator, Sing
 def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
   let summary = "the code of one kernel";
   let description = [{
-    A CPU's kernel (`range_config`) runs a range of grid indices. Block arguments: the argument words (`!llvm.ptr`), the first
-    linear grid index and the end of the range (`i64`), and the runtime's environment (`!llvm.ptr`: thread index, thread
-    count, scratch memory). The grid's first dimension varies fastest.
+    A CPU kernel (`range_config`) runs a range of grid tasks. Its block arguments are the argument words (`!llvm.ptr`), the first
+    linear grid index and the end of the range (`i64`), and the environment of the runtime (`!llvm.ptr`: thread index, thread
+    count, scratch memory). The first dimension of the grid varies fastest.
 
     ```mlir
     tessera_target.kernel @k config #tessera_target.range_config<grid_rank = 1, words = 5, scratch_bytes = 0> {
@@ -128,9 +127,9 @@ def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
     }
     ```
 
-    A GPU's kernel (`kernel_config`) is what one thread does: `arith` and `scf` on scalars, `llvm` for memory, and the operations of
-    this dialect for what only such a machine has. Block arguments are the words of its launches: addresses are
-    `!llvm.ptr<1>`, the others numbers of up to 64 bits.
+    A GPU kernel (`kernel_config`) is the code of one thread: `arith` and `scf` on scalars, `llvm` for memory, and operations of
+    this dialect for GPU instructions. Its block arguments are the words of its launches: addresses are `!llvm.ptr<1>`, the
+    others are scalars of up to 64 bits.
 
     ```mlir
     tessera_target.kernel @k config #tessera_target.kernel_config<grid = [?], block = [128]> {
@@ -147,17 +146,17 @@ def Target_KernelOp : Target_Op<"kernel", [IsolatedFromAbove, Symbol]> {
     /// One of the two is null.
     RangeConfigAttr getRangeConfig() { return ::llvm::dyn_cast<RangeConfigAttr>(getConfig()); }
     KernelConfigAttr getKernelConfig() { return ::llvm::dyn_cast<KernelConfigAttr>(getConfig()); }
-    /// Where each `allocate` of shared memory begins; returns the bytes of all.
+    /// Calls `place` with the offset of each shared `allocate`; returns the bytes of all.
     int64_t placeShared(::llvm::function_ref<void(AllocateOp, int64_t)> place);
   }];
 }
 
 def Target_ImageOp : Target_Op<"image", [Symbol]> {
-  let summary = "kernels that are code already";
+  let summary = "compiled kernels";
   let description = [{
-    Stands where a machine's kernels are one module in a format of their own: `tileir` is CUDA Tile IR's bytecode, `ptx` is
-    PTX as text; assemblers turn both into a cubin. `kernels` names the entries; a kernel's parameters are the words of
-    its launches. `configs` has how each is launched.
+    The kernels of a target as one module in another format: `tileir` is CUDA Tile IR bytecode, `ptx` is PTX text. Both are
+    assembled to a cubin. `kernels` names the entries, whose parameters are the words of their launches. `configs` has the
+    launch configuration of each.
 
     ```mlir
     tessera_target.image @kernels format "tileir" kernels ["double_0"] code dense_resource<kernels> : tensor<812xui8>
@@ -171,25 +170,24 @@ def Target_ImageOp : Target_Op<"image", [Symbol]> {
   let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`configs` $configs^)? `code` $code attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// How a kernel is launched, by its number or its name.
+    /// The launch configuration of a kernel, by its number or its name.
     KernelConfigAttr getConfig(size_t kernel);
     KernelConfigAttr getConfig(::llvm::StringRef kernel);
-    /// The code; empty where its resource is not there.
+    /// The code; empty if its resource is missing.
     ::llvm::ArrayRef<uint8_t> getBytes();
   }];
 }
 
 def Target_ReturnOp : Target_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
-  let summary = "end of a kernel";
+  let summary = "end a kernel";
   let assemblyFormat = "attr-dict";
 }
 
 def Target_ProgramOp : Target_Op<"program", [IsolatedFromAbove, NoTerminator, SingleBlock, NoRegionArguments, Symbol]> {
-  let summary = "what the host does in a call, as data";
+  let summary = "the host program of a call, as data";
   let description = [{
-    Arguments, memory and launches in order. Sizes are expressions over names; each name is the size of a dimension, the
-    stride of one (`q.stride.0`, `$0` inside the launch that presents it) or an integer argument. `tessera_target.guard`s
-    state what the names must satisfy.
+    Arguments, memory and launches in order. Sizes are expressions over names; a name is the size of a dimension, a stride
+    (`q.stride.0`) or an integer argument. `tessera_target.guard`s are conditions on them.
 
     ```mlir
     tessera_target.program @double {
@@ -209,8 +207,8 @@ def Target_ProgramOp : Target_Op<"program", [IsolatedFromAbove, NoTerminator, Si
 def Target_ArgumentOp : Target_Op<"argument", [HasParent<"ProgramOp">]> {
   let summary = "the next argument of the function";
   let description = [{
-    A tensor, or with `scalar` a Python number of the given kind (`int`, `float`, `bool`); an `int` is also a size named as
-    the argument is.
+    A tensor, or with `scalar` a Python number of the given kind (`int`, `float`, `bool`). An `int` is also a size with the
+    name of the argument.
   }];
   let arguments = (ins StrAttr:$name, OptionalAttr<StrAttr>:$scalar);
   let results = (outs Graph_TensorType:$result);
@@ -219,13 +217,13 @@ def Target_ArgumentOp : Target_Op<"argument", [HasParent<"ProgramOp">]> {
 }
 
 def Target_AllocateOp : Target_Op<"allocate", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "memory of a function, of a block or of a thread";
+  let summary = "allocate memory of a function, of a CTA or of a thread";
   let description = [{
-    In a program: row-major memory of the device, a result of the function or a temporary.
+    In a program: row-major device memory for a result of the function or a temporary.
 
-    In a GPU's kernel: `bytes` of the pool `shared`, which all threads of a block see, or `local`, which is a thread's own.
-    The shared memory of a kernel's `allocate`s lies one after the other in what `shared` of its configuration has. With
-    `zero` it begins with zeros; of shared memory they are stored by all threads of the block together, which then wait for each other.
+    In a GPU kernel: `bytes` of the pool `shared`, which the CTA shares, or `local`, which belongs to a thread. The shared
+    `allocate`s of a kernel are consecutive in the shared memory of its configuration. With `zero` the memory is zeroed;
+    all threads of the CTA zero shared memory together, followed by a barrier.
 
     ```mlir
     %y = tessera_target.allocate : !gir.tensor<S, f32>
@@ -247,10 +245,10 @@ def Target_AllocateOp : Target_Op<"allocate", [MemoryEffects<[MemAlloc]>]> {
 }
 
 def Target_GuardOp : Target_Op<"guard", [HasParent<"ProgramOp">]> {
-  let summary = "what must hold for a call";
+  let summary = "a condition on a call";
   let description = [{
-    `lhs` and `rhs` are compared by `predicate` (`eq ne lt le gt ge`, or `multiple`: rhs divides lhs). An `error` guard says that
-    the call is wrong; otherwise another specialisation is wanted. `{0}` and `{1}` in the message stand for the two values.
+    `predicate` compares `lhs` and `rhs` (`eq ne lt le gt ge`, or `multiple`: rhs divides lhs). If an `error` guard fails, the call
+    is an error; otherwise it needs another specialization. `{0}` and `{1}` in the message are the two values.
 
     ```mlir
     tessera_target.guard "K" "eq" "K2" error "x has {0} columns but w has {1} rows"
@@ -262,11 +260,11 @@ def Target_GuardOp : Target_Op<"guard", [HasParent<"ProgramOp">]> {
 }
 
 def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "runs a kernel over a grid";
+  let summary = "run a kernel over a grid";
   let description = [{
-    The grid's sizes are expressions, the first varies fastest. `work` estimates the time of the launch on one core in
-    nanoseconds; `grain` is the least number of consecutive grid indices worth giving to a thread. `checks` are the failures
-    that the kernel may tell, which names them by their number. `maps` are tensor maps, which come behind the words.
+    The sizes of the grid are expressions; the first dimension varies fastest. `work` estimates the time of the launch on one
+    core in nanoseconds; `grain` is the smallest number of consecutive grid tasks for a thread. `checks` are the failures that
+    the kernel may report by number. `maps` are tensor maps, which follow the words.
   }];
   let arguments = (ins Graph_SymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$operands,
                        ArrayAttr:$words, OptionalAttr<TypedArrayAttrBase<Target_TensorMapAttr, "tensor maps">>:$maps, OptionalAttr<I64Attr>:$grain, OptionalAttr<StrAttr>:$work,
@@ -279,7 +277,7 @@ def Target_LaunchOp : Target_Op<"launch", [HasParent<"ProgramOp">, MemoryEffects
 }
 
 def Target_PrintOp : Target_Op<"print", [HasParent<"ProgramOp">, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "prints memory of the program when all launches have run";
+  let summary = "print a tensor of the program after all launches";
   let description = [{
     ```mlir
     tessera_target.print "scores", %s : !gir.tensor<S, T, f32>

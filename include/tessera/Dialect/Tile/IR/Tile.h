@@ -1,6 +1,7 @@
 //===- Tile.h - The Tile IR dialect ----------------------------*- C++ -*-===//
 //
-// Whole-tile programs: kernels, views, tiles as values. TileOps.td says what each operation means.
+// Kernels, views, and tiles as values; placed programs with layouts and shared memory. TileOps.td
+// documents the operations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_IR_TILE_H
@@ -24,6 +25,7 @@
 #include "tessera/Layout/SharedMatrix.h"
 #include "tessera/Support/ScalarOps.h"
 #include "tessera/Support/SymExpr.h"
+#include "tessera/Target/CudaLimits.h"
 
 namespace tessera {
 inline llvm::hash_code hash_value(const Layout &layout) {
@@ -33,45 +35,48 @@ inline llvm::hash_code hash_value(const Layout &layout) {
 
 namespace tessera::tile {
 
-/// Whether `type` is a tile: a tensor of static shape whose elements tensors in memory can have,
-/// too.
+/// Whether `type` is a tile: a tensor of static shape with an element type of tensors in memory, or
+/// tf32.
 bool isTileType(mlir::Type type);
 
-/// The divisors that a view type keeps: a static size itself, else what is given, else 1.
+/// The divisors that a view type stores: a static size itself, else the given divisor, else 1.
 llvm::SmallVector<int64_t> canonicalDivisors(llvm::ArrayRef<int64_t> shape,
                                              llvm::ArrayRef<int64_t> divisors);
 
-/// The value of `op` on scalar attributes of its operand types, computed exactly as every back end
-/// computes it; null for operations that are expanded or rounded differently by targets.
+/// The value of `op` on scalar attributes of its operand types, as every backend computes it; null
+/// for operations that targets expand or round differently.
 mlir::TypedAttr foldScalarOp(ScalarOp op, llvm::ArrayRef<mlir::TypedAttr> operands);
 /// The same for `tile.cast` and `tile.bitcast`.
 mlir::TypedAttr foldCast(mlir::TypedAttr value, mlir::Type type);
 mlir::TypedAttr foldBitcast(mlir::TypedAttr value, mlir::Type type);
 
-/// What a tensor copy moves at once of a view. A tile is as many boxes as it has spans.
+/// What one instruction of a `tile.tma_load` copies. A tile consists of `count` spans along its
+/// contiguous dimension.
 struct Box {
-  /// The most dimensions of a view, and elements of a box along each.
-  static constexpr int64_t kMostDims = 5, kMostElements = 256;
-  llvm::SmallVector<int64_t> dims;  // of the view, the neighbours in memory first
-  llvm::SmallVector<int64_t> sizes; // along these
-  int64_t span;                     // bytes of neighbours, which swizzles stay within
-  int64_t count;                    // of the tile's spans
-  bool isWhole;                     // all of them are one copy, along one more dimension behind the others
-  /// Of `dims`: the one of which each block of a cluster brings a part to all; along the neighbours, some of the spans.
-  std::optional<unsigned> shared = std::nullopt;
-  /// What divides the addresses of slots: where a swizzle begins again.
+  /// Limits of tensor maps: the dimensions of a view, and the elements of a box along each.
+  static constexpr int64_t kMostDims = CudaLimits::tmaDims,
+                           kMostElements = CudaLimits::tmaBoxElements;
+  llvm::SmallVector<int64_t> dims;  // of the view, the contiguous one first
+  llvm::SmallVector<int64_t> sizes; // of the box along these
+  int64_t span;                     // bytes along the contiguous dimension: the swizzle's width
+  int64_t count;                    // spans of the tile
+  bool isWhole; // one instruction copies all spans, along an additional last dimension of the box
+  /// With multicast, the index in `dims` of the dimension along which the CTAs of the cluster
+  /// divide the tile; 0 divides the spans.
+  std::optional<unsigned> multicastDim = std::nullopt;
+  /// Bytes after which the swizzle pattern repeats; stages are aligned to them.
   int64_t alignment() const { return 8 * span; }
   bool operator==(const Box &) const = default;
 };
 
-/// The side of a product's sums of which each block of a cluster has a part: rows (0) or columns (1).
+/// How the CTAs of a cluster divide an accumulator: its rows (dim 0) or its columns (dim 1).
 struct Spread {
   unsigned dim = 0, blocks = 1;
-  /// The blocks that have different parts of a side.
+  /// The CTAs that hold different parts along a dimension.
   unsigned along(unsigned side) const { return side == dim ? blocks : 1; }
 };
 
-/// Name of the argument attribute that keeps a kernel argument's SSA name.
+/// Argument attribute that keeps the SSA name of a kernel argument.
 inline constexpr llvm::StringLiteral kNameAttr = "tile.name";
 
 } // namespace tessera::tile
@@ -84,31 +89,40 @@ inline constexpr llvm::StringLiteral kNameAttr = "tile.name";
 #define GET_ATTRDEF_CLASSES
 #include "tessera/Dialect/Tile/IR/TileAttrs.h.inc"
 
+#include "tessera/Dialect/Tile/IR/TileInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "tessera/Dialect/Tile/IR/TileOps.h.inc"
 
 namespace tessera::tile {
 
-/// The layout of a placed tile.
+/// The layout of a placed tile; none for tiles without one.
 std::optional<Layout> layoutOf(mlir::Value tile);
 /// The tile's type with another layout.
 mlir::RankedTensorType withLayout(mlir::Type tile, const Layout &layout);
-/// The type of what `tile.partial` leaves of a placed tile.
+/// The type of the partial results of `tile.warp_reduce`.
 mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> dims);
-/// How many elements deep the instruction of tensor cores is that makes this product (m16n8kN); none: there is none.
+/// Marks an MMA that threads compute with FMAs, although tensor cores have its types.
+inline constexpr llvm::StringLiteral kPlainAttr = "tile.plain";
+/// The K of the tensor core instruction (m16n8kK) for this MMA; none if it runs without tensor
+/// cores.
 std::optional<unsigned> fragmentDepth(MmaOp mma);
-/// How groups of four warps, of so many warps in all, hold a product's sums, or its left operand of so many bits; none: they
-/// cannot. Of sums in parts, each block of a cluster has one, and as much of what it sums over; of sums that are spread, and of
-/// their operands, each has its rows or columns.
+/// The layouts of an accumulator, and of a left operand in registers, for warpgroups with `warps`
+/// warps in all; none if `wgmma` does not support the shape. A shape of rank 3 (or `parts`) is a
+/// split-K in which each CTA of a cluster has one split; `spread` divides rows or columns among
+/// CTAs.
 std::optional<Layout> groupSums(llvm::ArrayRef<int64_t> shape, unsigned warps, Spread spread = {});
-std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps, unsigned parts = 1, Spread spread = {});
-/// How they find an operand in a slot, of which `over` is summed over in so many parts; none: they cannot.
-std::optional<SharedMatrix> groupMatrix(BufferType buffer, unsigned over, unsigned parts, Spread spread = {});
-/// How blocks share sums of a layout, of one part.
+std::optional<Layout> groupLeft(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned warps,
+                                unsigned parts = 1, Spread spread = {});
+/// How `wgmma` reads an operand from a stage, with `over` as the K dimension in `parts` splits;
+/// none if it cannot.
+std::optional<SharedMatrix> groupMatrix(BufferType buffer, unsigned over, unsigned parts,
+                                        Spread spread = {});
+/// How the CTAs of a cluster divide an accumulator without split-K.
 Spread spreadOf(mlir::Value sums);
-/// Whether groups of four warps hold sums.
+/// Whether an accumulator has the layout of `wgmma`.
 bool areGroupSums(mlir::Value sums, unsigned warps);
-/// The elements of a tile as the outputs of layouts.
+/// The output space of layouts of a tile of this shape.
 Space spaceOf(llvm::ArrayRef<int64_t> shape);
 
 } // namespace tessera::tile

@@ -1,8 +1,14 @@
 //===- TileOps.td - Tile IR operations ----------------------*- tablegen -*-===//
+//
+// Kernels, tiles as values and layouts. The other operations of placed programs: TileSharedOps.td has shared memory,
+// cp.async and clusters, TileBulkOps.td mbarriers, bulk copies and TMA, TileWgmmaOps.td warpgroup MMA.
+//
+//===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_IR_TILEOPS
 #define TESSERA_DIALECT_TILE_IR_TILEOPS
 
 include "tessera/Dialect/Tile/IR/TileBase.td"
+include "tessera/Dialect/Tile/IR/TileInterfaces.td"
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -20,17 +26,17 @@ class Tile_PureOp<string mnemonic, list<Trait> traits = []> : Tile_Op<mnemonic, 
 // Kernels and the host side
 //===----------------------------------------------------------------------===//
 
-/// Results print under a name that says what they are.
+/// The printed SSA name of the result says what it is.
 def Tile_NamedResult : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
 
 def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, SingleBlock,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "what one program of a grid does";
+  let summary = "what one CTA (GPU) or grid task (CPU) of a launch computes";
   let description = [{
     Arguments are `!tile.view`s, then `index` values (sizes), then scalars, in the order in which `tile.launch` passes
-    them. The body ends in `tile.return`. `grid_rank` is the number of grid dimensions; the number of programs comes
-    from the launch; `hints {…}` behind it say how programs run (LaunchHints.h) and do not change what they compute. The arguments' SSA names are kept (in the argument attribute `tile.name`). No two views overlap
-    unless both are only read.
+    them. The body ends in `tile.return`. `grid` is the number of grid dimensions; their sizes come from the launch.
+    `hints {…}` (LaunchHints.h) choose how the kernel runs and never change its results. The argument attribute
+    `tile.name` keeps the SSA names of the arguments. No two views overlap unless both are only read.
 
     ```mlir
     tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
@@ -58,13 +64,20 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
 }
 
 def Tile_ReturnOp : Op<Tile_Dialect, "return", [Pure, Terminator, HasParent<"KernelOp">]> {
-  let summary = "end of a kernel";
+  let summary = "terminates a kernel";
+  let description = [{
+    ```mlir
+    tile.return
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def Tile_EmptyOp : Tile_Op<"empty", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "host side: memory for a result or a temporary, row-major";
+  let summary = "host side: allocates a result or a temporary in row-major order";
   let description = [{
+    The contents are undefined until kernels write them.
+
     ```mlir
     %0 = tile.empty : !gir.tensor<B, S, f32>
     ```
@@ -75,14 +88,16 @@ def Tile_EmptyOp : Tile_Op<"empty", [MemoryEffects<[MemAlloc]>]> {
 
 def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "host side: runs a kernel over a grid";
+  let summary = "host side: launches a kernel on a grid";
   let description = [{
-    Each tensor operand becomes one view argument, presented as `views` says; `sizes` are size expressions passed as the
-    `index` arguments after them; then rank-0 `scalars` as they are. The grid's first dimension varies fastest.
+    `grid` has the size of each grid dimension as a size expression; the first dimension varies fastest. Each tensor
+    is passed as one view argument, with the offset, sizes and strides that its entry of `views` states. `sizes` are
+    size expressions that are passed as the `index` arguments after the views. Then come rank-0 `scalars`.
 
     ```mlir
-    tile.launch @k grid ["ceildiv(S, 64)", "B"] (%q, %o) views [#tile.operand<…>, #tile.operand<…>] sizes ["S"]
-      : !gir.tensor<B, S, f32>, !gir.tensor<B, S, f32>
+    tile.launch @k grid ["ceildiv(S, 64)"] (%x, %y)
+      views [#tile.operand<offset "0", sizes ["S"], strides ["$0"]>, #tile.operand<offset "0", sizes ["S"], strides ["$0"]>]
+      sizes ["S"] : !gir.tensor<S, f32>, !gir.tensor<S, f32>
     ```
   }];
   let arguments = (ins Graph_SymbolRefAttr:$kernel, StrArrayAttr:$grid, Variadic<Graph_TensorType>:$tensors,
@@ -98,8 +113,10 @@ def Tile_LaunchOp : Tile_Op<"launch", [AttrSizedOperandSegments, MemoryEffects<[
 //===----------------------------------------------------------------------===//
 
 def Tile_ProgramIdOp : Tile_PureOp<"program_id", [Tile_NamedResult]> {
-  let summary = "this program's coordinate along a grid dimension";
+  let summary = "the coordinate of this CTA or grid task along a grid dimension";
   let description = [{
+    `dim` is below the kernel's grid rank.
+
     ```mlir
     %pid0 = tile.program_id 0
     ```
@@ -110,8 +127,10 @@ def Tile_ProgramIdOp : Tile_PureOp<"program_id", [Tile_NamedResult]> {
 }
 
 def Tile_DimOp : Tile_PureOp<"dim"> {
-  let summary = "a size of a view";
+  let summary = "the size of a view along a dimension";
   let description = [{
+    Folds where the size is static.
+
     ```mlir
     %n = tile.dim %x, 0 : !tile.view<?x64xf32, strides = [64, 1]>
     ```
@@ -122,30 +141,31 @@ def Tile_DimOp : Tile_PureOp<"dim"> {
   let assemblyFormat = "$view `,` custom<PlainInt>($dim) attr-dict `:` type($view)";
 }
 
-def Tile_ShiftOp : Tile_PureOp<"shift"> {
-  let summary = "by how many elements an element lies behind an address that so many divide";
+def Tile_MisalignmentOp : Tile_PureOp<"misalignment"> {
+  let summary = "how many elements past an aligned address an element of a view lies";
   let description = [{
-    Coordinates are element indices.
+    `coords` are element indices, one per dimension of the view. The result is the element's address, counted in
+    elements, modulo `modulus`, a power of two.
 
     ```mlir
-    %s = tile.shift %x[%row, %c0] by 8 : !tile.view<?x?xbf16, strides = [?, 1]>
+    %s = tile.misalignment %x[%row, %c0] mod 8 : !tile.view<?x?xbf16, strides = [?, 1]>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, I64Attr:$by);
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, I64Attr:$modulus);
   let results = (outs Index:$result);
-  let assemblyFormat = "$view `[` $coords `]` `by` custom<PlainInt>($by) attr-dict `:` type($view)";
+  let assemblyFormat = "$view `[` $coords `]` `mod` custom<PlainInt>($modulus) attr-dict `:` type($view)";
 }
 
-def Tile_RowOp : Tile_PureOp<"row"> {
-  let summary = "a row of a view, from the multiple of 16 bytes on behind which it begins";
+def Tile_AlignedRowOp : Tile_PureOp<"aligned_row"> {
+  let summary = "a row of a view, extended to begin at a multiple of 16 bytes";
   let description = [{
-    The row runs along dimension `dim` of one of the kernel's arguments, in which elements are neighbours in memory; `coords` are element
-    indices in the other dimensions. The result begins at a multiple of 16 bytes, with as many elements in front of the row's first one as
-    `tile.shift` says. These lie outside of it, as those behind the row's end do, and its size counts them. So its tiles begin at such
-    multiples wherever the row does.
+    The row runs along dimension `dim` of a view argument of the kernel, in which elements are contiguous in memory.
+    `coords` are element indices in the other dimensions. The result begins at a multiple of 16 bytes,
+    `tile.misalignment` elements before the row. These elements count in the result's size, but lie outside of the
+    view, as those past the row's end do. So tiles of an unaligned row are aligned.
 
     ```mlir
-    %r = tile.row %x[%i] dim 1 : !tile.view<?x?xbf16, strides = [?, 1]> -> !tile.view<?xbf16, strides = [1]>
+    %r = tile.aligned_row %x[%i] dim 1 : !tile.view<?x?xbf16, strides = [?, 1]> -> !tile.view<?xbf16, strides = [1]>
     ```
   }];
   let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, I64Attr:$dim);
@@ -153,19 +173,20 @@ def Tile_RowOp : Tile_PureOp<"row"> {
   let assemblyFormat = "$view `[` $coords `]` `dim` custom<PlainInt>($dim) attr-dict `:` type($view) `->` type($result)";
   let builders = [ OpBuilder<(ins "::mlir::Value":$view, "::mlir::ValueRange":$coords, "int64_t":$dim)> ];
   let extraClassDeclaration = [{
-    static constexpr int64_t kPiece = 16; // bytes
-    /// Elements of 16 bytes.
-    int64_t getPieceElements();
+    /// Bytes that the result is aligned to.
+    static constexpr int64_t kAlignment = 16;
+    /// Elements of as many bytes.
+    int64_t getAlignmentElements();
   }];
 }
 
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> {
-  let summary = "reads a tile of a view";
+  let summary = "loads a tile of a view";
   let description = [{
-    `coords` has one entry per view dimension. Tile dimension `t` runs along view dimension `dims[t]`, whose coordinate
-    counts tiles (it covers elements `coord * size … + size - 1`); the coordinate of a view dimension that is not in
-    `dims` is an element index. `dims` may permute, so a tile can be a transposed block. Elements outside the view
-    read as `pad`; without `pad` the tile must lie inside.
+    `coords` has one entry per view dimension. Tile dimension `t` runs along view dimension `dims[t]`, whose
+    coordinate counts tiles: it covers the elements from `coord * size` on. The coordinate of a view dimension that is
+    not in `dims` is an element index. `dims` may permute, so a tile can be a transposed block. Elements outside of
+    the view read as `pad`; without `pad` the tile lies inside.
 
     ```mlir
     %k = tile.load %K[%b, %h, %n, %c0] dims [3, 2] pad 0.0 : f32
@@ -179,32 +200,32 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>, Tile_NamedResult]> 
 }
 
 def Tile_GatherOp : Tile_Op<"gather", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>, Tile_NamedResult]> {
-  let summary = "reads elements of a view at computed places";
+  let summary = "loads elements of a view at gather indices";
   let description = [{
-    The view's last dimensions, one for each tile of `places`, are indexed by the elements of those tiles, which have
-    the result's shape; an index below 0 is taken as 0, one beyond the size as the last. `coords` are for the view's
-    other dimensions, as in `tile.load`, and so is `dims`, with -1 for a dimension of the tile along which only the
-    places vary. Elements whose coordinates are outside the view read as `pad`; without `pad` they must lie inside.
+    The view's last dimensions, one for each tile of `indices`, are indexed by the elements of those tiles, which have
+    the result's shape; indices are clamped to the view. `coords` and `dims` are for the view's other dimensions, as
+    in `tile.load`; -1 in `dims` is a dimension of the tile along which only the indices vary. Elements whose
+    coordinates are outside of the view read as `pad`; without `pad` they lie inside.
 
     ```mlir
     %rows = tile.gather %table[%c0] at (%i) dims [-1, 0] pad 0.0 : f32
        : !tile.view<?x?xf32, strides = [1, ?]>, tensor<16x256xi64> -> tensor<16x256xf32>
     ```
   }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, Variadic<Tile_TileType>:$places,
+  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, Variadic<Tile_TileType>:$indices,
                        DenseI64ArrayAttr:$dims, OptionalAttr<TypedAttrInterface>:$pad);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`pad` $pad^)? attr-dict
-    `:` type($view) `,` type($places) `->` type($result)
+    $view `[` $coords `]` `at` `(` $indices `)` `dims` $dims (`pad` $pad^)? attr-dict
+    `:` type($view) `,` type($indices) `->` type($result)
   }];
 }
 
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a tile into a view";
+  let summary = "stores a tile into a view";
   let description = [{
-    Coordinates and `dims` as in `tile.load`. With `bounded`, elements outside the view are not written; without it the tile
-    must lie inside.
+    Coordinates and `dims` are as in `tile.load`. With `bounded`, elements outside of the view are not written;
+    without it the tile lies inside.
 
     ```mlir
     tile.store %o, %O[%m, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !tile.view<?x64xf32, strides = [?, 1]>
@@ -218,14 +239,15 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "puts a tile's elements at computed places of a view, or adds them there";
+  let summary = "stores a tile's elements at scatter indices of a view, or adds them there";
   let description = [{
-    Coordinates, places and `dims` as in `tile.gather`. As a `sum`, elements are added one after the other in row-major
-    order; else no two go to one place, and their order is open. One whose place is outside the view is left out. With
-    `bounded`, so are those whose coordinates are outside; without it these must lie inside.
+    Coordinates, indices and `dims` are as in `tile.gather`, except that an element whose index is outside of the view
+    is left out. With `bounded`, so are elements whose coordinates are outside; without it these lie inside. Without
+    `sum` no two elements have the same indices, and their order is undefined. With `sum`, elements are added to those
+    of the view, one after the other in row-major order.
 
-    Into an `unordered` sum other programs add at the same time, and the order is that of arrival: every element is added
-    in one step that nothing can come between. These are numbers of 32 or 64 bits.
+    With `sum unordered` other CTAs or grid tasks may add at the same time: each element of 32 or 64 bits is added
+    atomically, and the order is undefined.
 
     ```mlir
     tile.scatter %v, %sums[%c0] at (%i) dims [-1, 0] bounded sum
@@ -233,19 +255,20 @@ def Tile_ScatterOp : Tile_Op<"scatter", [AttrSizedOperandSegments, MemoryEffects
     ```
   }];
   let arguments = (ins Tile_TileType:$value, Tile_ViewType:$view, Variadic<Index>:$coords,
-                       Variadic<Tile_TileType>:$places, DenseI64ArrayAttr:$dims, UnitAttr:$bounded, UnitAttr:$sum,
+                       Variadic<Tile_TileType>:$indices, DenseI64ArrayAttr:$dims, UnitAttr:$bounded, UnitAttr:$sum,
                        UnitAttr:$unordered);
   let assemblyFormat = [{
-    $value `,` $view `[` $coords `]` `at` `(` $places `)` `dims` $dims (`bounded` $bounded^)?
+    $value `,` $view `[` $coords `]` `at` `(` $indices `)` `dims` $dims (`bounded` $bounded^)?
     (`sum` $sum^ (`unordered` $unordered^)?)? attr-dict
-    `:` type($value) `,` type($view) `,` type($places)
+    `:` type($value) `,` type($view) `,` type($indices)
   }];
 }
 
 def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite]>]> {
   let summary = "makes the call fail unless a condition holds";
   let description = [{
-    The failure is told with `value`. The kernel goes on; of several failures the caller sees that of the first program.
+    The error message includes `value`. The kernel continues. Of several failures, the caller gets that of the first
+    CTA or grid task.
 
     ```mlir
     tile.check %ok, %i else <kind = "index", message = "index {0} is out of range for size {1}", sizes = ["V"]>
@@ -260,8 +283,10 @@ def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite]>]> {
 //===----------------------------------------------------------------------===//
 
 def Tile_ConstantOp : Tile_PureOp<"constant", [ConstantLike, Tile_NamedResult]> {
-  let summary = "a tile of one repeated number";
+  let summary = "a tile of one constant value";
   let description = [{
+    The value has the tile's element type.
+
     ```mlir
     %0 = tile.constant 1.000000e+00 : f32 : tensor<64x64xf32>
     ```
@@ -274,7 +299,7 @@ def Tile_ConstantOp : Tile_PureOp<"constant", [ConstantLike, Tile_NamedResult]> 
 }
 
 def Tile_SplatOp : Tile_PureOp<"splat"> {
-  let summary = "a tile of one repeated run-time scalar";
+  let summary = "a tile of one run-time scalar";
   let description = [{
     The scalar has the tile's element type, or is an `index` that is converted to it.
 
@@ -289,8 +314,10 @@ def Tile_SplatOp : Tile_PureOp<"splat"> {
 }
 
 def Tile_IotaOp : Tile_PureOp<"iota"> {
-  let summary = "start, start + 1, … as a rank-1 integer tile";
+  let summary = "start, start + 1, … as an integer tile of rank 1";
   let description = [{
+    Element `i` of the result is `start + i`, converted to its element type.
+
     ```mlir
     %j = tile.iota %start : tensor<128xi64>
     ```
@@ -303,7 +330,7 @@ def Tile_IotaOp : Tile_PureOp<"iota"> {
 def Tile_ExtractOp : Tile_PureOp<"extract"> {
   let summary = "the scalar in a rank-0 tile";
   let description = [{
-    Integers come as `index` if asked for.
+    The result has the tile's element type, or is an `index` that an integer is converted to.
 
     ```mlir
     %0 = tile.extract %t : tensor<i64> -> index
@@ -322,10 +349,10 @@ def Tile_ExtractOp : Tile_PureOp<"extract"> {
 def Tile_MapOp : Tile_PureOp<"map"> {
   let summary = "an elementwise operation on tiles of one shape";
   let description = [{
-    Applies the operation `kind` of the scalar vocabulary (ScalarOps.def) to elements at equal indices. Operations on
-    constants, neutral operands and constant conditions fold where no bit of the result depends on the target.
-    With `fast` a target may take its quick form: results below the range of normal numbers may be zero, and the last two
-    bits (of `tanh` and `gelu_erf`: all that bf16 does not keep) may differ.
+    Applies the scalar operation `kind` (ScalarOps.def) to elements at equal indices. Operations on constants, neutral
+    operands and constant conditions fold where no bit of the result depends on the target. With `fast` a target may
+    use an approximate form: subnormal results may be flushed to zero, and the last two bits (of `tanh` and
+    `gelu_erf`: all bits that bf16 does not have) may differ.
 
     ```mlir
     %2 = tile.map mul(%0, %1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
@@ -344,9 +371,9 @@ def Tile_MapOp : Tile_PureOp<"map"> {
 def Tile_CastOp : Tile_PureOp<"cast"> {
   let summary = "conversion of the element type, as `gir.cast`";
   let description = [{
-    Rounds to nearest even between floating point types and from integers, truncates towards zero from floating point
-    to integers (out of range and nan: some value), wraps between integers, and tests for
-    non-zero when the result is bool.
+    Rounds to nearest even between floating point types and from integers. From floating point to integers it
+    truncates towards zero; out of range and for NaN the result is unspecified. Between integers it wraps. To bool it
+    tests for non-zero.
 
     ```mlir
     %1 = tile.cast %0 : tensor<64xbf16> -> tensor<64xf32>
@@ -362,6 +389,8 @@ def Tile_CastOp : Tile_PureOp<"cast"> {
 def Tile_BitcastOp : Tile_PureOp<"bitcast"> {
   let summary = "the same bits as another element type of equal width";
   let description = [{
+    Input and result have the same shape.
+
     ```mlir
     %1 = tile.bitcast %0 : tensor<64xf32> -> tensor<64xi32>
     ```
@@ -376,8 +405,8 @@ def Tile_BitcastOp : Tile_PureOp<"bitcast"> {
 def Tile_BroadcastOp : Tile_PureOp<"broadcast"> {
   let summary = "repetition along new dimensions";
   let description = [{
-    Input dimension `i` becomes result dimension `dims[i]` (strictly increasing) of the same size; result dimensions
-    that are not named are new.
+    Input dimension `i` becomes result dimension `dims[i]` of the same size; `dims` is strictly increasing. The other
+    result dimensions are new.
 
     ```mlir
     %1 = tile.broadcast %0 dims [0] : tensor<64xf32> -> tensor<64x128xf32>
@@ -409,8 +438,10 @@ def Tile_TransposeOp : Tile_PureOp<"transpose"> {
 }
 
 def Tile_ReshapeOp : Tile_PureOp<"reshape"> {
-  let summary = "the same elements in row-major order under another static shape";
+  let summary = "the same elements in row-major order with another static shape";
   let description = [{
+    Input and result have the same number of elements.
+
     ```mlir
     %1 = tile.reshape %0 : tensor<64x128xf32> -> tensor<8192xf32>
     ```
@@ -423,11 +454,11 @@ def Tile_ReshapeOp : Tile_PureOp<"reshape"> {
 }
 
 def Tile_ReduceOp : Tile_PureOp<"reduce"> {
-  let summary = "joins the elements along dimensions with a monoid: sum prod max min any all";
+  let summary = "reduces along dimensions with a monoid: sum prod max min any all";
   let description = [{
-    `dims` are sorted; the result has the other dimensions. The order in which elements are joined is left to the
-    target. `any` and `all` are for bools. With `skip_nan` a `max` or `min` may leave out elements that are nan: for
-    statistics of values whose nans reach the result in another way.
+    `dims` are increasing; the result has the other dimensions. The target chooses the order in which elements are
+    combined. `any` and `all` are for bools. With `skip_nan` a `max` or `min` may ignore NaN elements: for statistics
+    of values whose NaNs reach the result in another way.
 
     ```mlir
     %m = tile.reduce max %s dims [1] skip_nan : tensor<64x128xf32> -> tensor<64xf32>
@@ -435,7 +466,9 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
   }];
   let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims, UnitAttr:$skipNan);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)
+  }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
@@ -447,15 +480,15 @@ def Tile_ReduceOp : Tile_PureOp<"reduce"> {
 }
 
 def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTypesMatch<["init", "total"]>]> {
-  let summary = "running join along a dimension with a monoid: sum prod max min any all";
+  let summary = "scan (prefix reduction) along a dimension with a monoid: sum prod max min any all";
   let description = [{
-    Element `n` of the result along `dim` joins `init` and elements 0 to `n` of the input; `total` joins `init` and all of
-    them. `init` and `total` lack the dimension. The order in which elements are joined is left to the target, as long as
-    it depends on nothing but the tile's shape and layout. Floats are f32 or f64. In placed programs a scan may be
-    `exclusive`: element `n` then joins the elements before it.
+    Element `n` of the result along `dim` combines `init` and elements 0 to `n` of the input; `total` combines `init`
+    and all of them. `init` and `total` lack the dimension. The target chooses the order in which elements are
+    combined, as a function of the tile's shape and layout alone. Floats are f32 or f64. In placed programs a scan may
+    be `exclusive`: element `n` then combines the elements before it.
 
-    With a `key` elements are joined that have the same key, one after the other. `init` and `total` then have one more
-    dimension, the last, with a join for every key; a key outside of it counts as the last.
+    With a `key`, only elements that have the same key are combined, one after the other. `init` and `total` then have
+    one more dimension, the last, with one value per key; a key outside of it counts as the last.
 
     ```mlir
     %y, %c1 = tile.scan sum %x from %c0 dim 1 : tensor<8x128xf32>, tensor<8xf32>
@@ -479,8 +512,11 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
 }
 
 def Tile_ConvertOp : Tile_PureOp<"convert"> {
-  let summary = "the same tile, held by other registers or threads";
+  let summary = "layout conversion: the same tile, distributed over other registers and threads";
   let description = [{
+    Elements move between the lanes of a warp and the warps of a CTA, but not between the CTAs of a cluster.
+    `tile-lower-layout-conversions` lowers what crosses warps to shared memory.
+
     ```mlir
     %1 = tile.convert %0 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
     ```
@@ -491,21 +527,23 @@ def Tile_ConvertOp : Tile_PureOp<"convert"> {
   let hasFolder = 1;
 }
 
-def Tile_PartialOp : Tile_PureOp<"partial"> {
-  let summary = "joins the elements along dimensions as far as each warp holds them";
+def Tile_WarpReduceOp : Tile_PureOp<"warp_reduce"> {
+  let summary = "reduces along dimensions within each warp";
   let description = [{
-    As `tile.reduce`, without leaving a warp: first what registers hold, then what lanes hold, by exclusive-or shuffles
-    (planReduction of lib/Layout says in which order). The result has the other dimensions and a last one that numbers
-    the warps, of all blocks, whose parts are still apart; its layout follows from the input's. A reduction across warps is this, a
+    As `tile.reduce`, within a warp: first over registers, then over lanes by butterfly shuffles (planReduction of
+    lib/Layout chooses the order). The result has the other dimensions and a last one for the partial results of
+    different warps and CTAs; its layout follows from the input's. A reduction across warps is a `tile.warp_reduce`, a
     `tile.convert` after which each thread has the last dimension in registers, and a `tile.reduce` along it.
 
     ```mlir
-    %p = tile.partial sum %x dims [1] : tensor<4x1024xf32, #rows> -> tensor<4x2xf32, #parts>
+    %p = tile.warp_reduce sum %x dims [1] : tensor<4x1024xf32, #rows> -> tensor<4x2xf32, #parts>
     ```
   }];
   let arguments = (ins StrAttr:$kind, Tile_TileType:$input, DenseI64ArrayAttr:$dims, UnitAttr:$skipNan);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    custom<Keyword>($kind) $input `dims` $dims (`skip_nan` $skipNan^)? attr-dict `:` type($input) `->` type($result)
+  }];
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];
@@ -515,246 +553,12 @@ def Tile_PartialOp : Tile_PureOp<"partial"> {
   ];
 }
 
-//===----------------------------------------------------------------------===//
-// Placed programs: shared memory
-//===----------------------------------------------------------------------===//
-
-def Tile_SliceOp : Tile_PureOp<"slice"> {
-  let summary = "the part of a tile that begins at some elements";
-  let description = [{
-    Each of the numbers in `at` is a multiple of the result's size there. With layouts, threads keep what they hold of it: who has an
-    element of the result has it of the whole.
-
-    ```mlir
-    %1 = tile.slice %0 at [0, 64] : tensor<128x256xbf16, #sums> -> tensor<128x64xbf16, #part>
-    ```
-  }];
-  let arguments = (ins Tile_TileType:$input, DenseI64ArrayAttr:$at);
-  let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$input `at` $at attr-dict `:` type($input) `->` type($result)";
-  let extraClassDeclaration = [{
-    /// The number of an element of the result in the whole tile.
-    uint64_t getPlace(uint64_t element);
-  }];
-}
-
-def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "room in the shared memory of a block";
-  let description = [{
-    What is in it lasts from the first access that the block sees to the last one, in each turn of the loop that the
-    operation stands in. `offset` says where it begins, in bytes (`tile-allocate-shared`); buffers whose times do not
-    meet may share memory. A `mailbox` is there as long as the block, at the same place in each block of a cluster; behind
-    its slots it has a signal for each of them, which counts what has come.
-
-    ```mlir
-    %b = tile.alloc offset 1024 : <3, tensor<64x64xbf16, #layout>>
-    %m = tile.alloc mailbox offset 0 : <1, tensor<4xf32, #layout>>
-    ```
-  }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset, UnitAttr:$mailbox);
-  let results = (outs Tile_BufferType:$result);
-  let assemblyFormat = "(`mailbox` $mailbox^)? (`offset` $offset^)? attr-dict `:` type($result)";
-  let builders = [ OpBuilder<(ins "::tessera::tile::BufferType":$type, CArg<"bool", "false">:$mailbox)> ];
-  let extraClassDeclaration = [{
-    /// Bytes of a signal.
-    static constexpr int64_t kSignal = 8;
-    /// Where a mailbox's signals begin, from its first slot on.
-    int64_t getSignals() { return (getType().getAllBytes() + kSignal - 1) / kSignal * kSignal; }
-    /// Of the slots and the signals.
-    int64_t getAllBytes() {
-      return getMailbox() ? getSignals() + getType().getSlots() * kSignal : getType().getAllBytes();
-    }
-  }];
-}
-
-def Tile_WriteOp : Tile_Op<"write", [MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a tile into a slot of a buffer";
-  let description = [{
-    Where an element lies is said by the buffer's layout, who writes it by the tile's: of threads that hold the same
-    element the one whose free bits are zero. Others may read it after a `tile.barrier`. A tile of rank 1 can begin `behind` so
-    many elements, as many as the buffer's slack at most; it is written element by element then.
-
-    ```mlir
-    tile.write %x, %b[%slot] : tensor<64x64xbf16, #rows>, <1, tensor<64x64xbf16, #memory>>
-    tile.write %x, %b[%slot] behind %s : tensor<4096xbf16, #rows>, <1, tensor<4096xbf16, #memory>, slack 8>
-    ```
-  }];
-  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind);
-  let assemblyFormat = [{
-    $value `,` $buffer `[` $slot `]` (`behind` $behind^)? attr-dict `:` type($value) `,` type($buffer)
-  }];
-  let builders = [ OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$buffer, "::mlir::Value":$slot), [{
-    build($_builder, $_state, value, buffer, slot, /*behind=*/::mlir::Value());
-  }]> ];
-}
-
-def Tile_ReadOp : Tile_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
-  let summary = "reads the tile in a slot of a buffer";
-  let description = [{
-    Each thread reads what its registers are to hold; by which instructions follows from the two layouts (planLoad of
-    lib/Layout). A result that is smaller than the slot's tile is the part of it that begins `at` these elements, of
-    which each is a multiple of the result's size there. A tile that begins `behind` some elements is read as it is written
-    so; of one whose elements are there `from` a number on, or `below` one alone, the others are the `pad`.
-
-    ```mlir
-    %a = tile.read %b[%slot] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
-    %a2 = tile.read %b[%slot] at [0, 32] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x16xbf16, #fragments>
-    %r = tile.read %c[%slot] behind %s below %n pad 0.0 : bf16
-       : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
-    %f = tile.read %d[%slot] from %s below %n pad 0.0 : bf16 : <1, tensor<4096xbf16, #memory>> -> tensor<4096xbf16, #rows>
-    ```
-  }];
-  let arguments = (ins Tile_BufferType:$buffer, Index:$slot, Optional<Index>:$behind, Optional<Index>:$from, Optional<Index>:$below,
-                       OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<TypedAttrInterface>:$pad);
-  let results = (outs Tile_TileType:$result);
-  let assemblyFormat = [{
-    $buffer `[` $slot `]` (`at` $at^)? (`behind` $behind^)? (`from` $from^)? (`below` $below^)? (`pad` $pad^)? attr-dict
-    `:` type($buffer) `->` type($result)
-  }];
-  let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$slot,
-                                  CArg<"::mlir::DenseI64ArrayAttr", "nullptr">:$at), [{
-    build($_builder, $_state, type, buffer, slot, /*behind=*/::mlir::Value(), /*from=*/::mlir::Value(), /*below=*/::mlir::Value(), at,
-          /*pad=*/nullptr);
-  }]> ];
-  let extraClassDeclaration = [{
-    /// Thread -> the elements of the slot's tile that it reads, less the first one.
-    ::tessera::Layout getPlaces();
-    /// The number of the first element in the slot's tile: others are found by adding bits to it.
-    uint64_t getFirst();
-  }];
-}
-
-def Tile_MmaSharedOp : Tile_Op<"mma_shared", [MemoryEffects<[MemRead]>, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "acc + lhs · rhs on matrices in shared memory, without tensor cores";
-  let description = [{
-    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Each thread makes the sums that it holds, one product after the
-    other in the order of K, in the accumulator's type; it reads the rows of `lhs` and the columns of `rhs` for that.
-    Both lie in memory row by row.
-
-    ```mlir
-    %1 = tile.mma_shared %a[%c0], %b[%c0], %0
-       : <1, tensor<16x16xf64, #rows>>, <1, tensor<16x16xf64, #rows>>, tensor<16x16xf64, #layout>
-    ```
-  }];
-  let arguments = (ins Tile_BufferType:$lhs, Index:$lhsSlot, Tile_BufferType:$rhs, Index:$rhsSlot, Tile_TileType:$acc);
-  let results = (outs Tile_TileType:$result);
-  let assemblyFormat = [{
-    $lhs `[` $lhsSlot `]` `,` $rhs `[` $rhsSlot `]` `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)
-  }];
-}
-
-def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "begins to copy a tile of a view into a slot of a buffer";
-  let description = [{
-    View, coordinates and `dims` as in `tile.load`; elements outside the view become zero with `bounded`, without it the
-    tile must lie inside. All become zero, and nothing is read, where the condition does not hold. The threads share the work as `via` says, which is the layout that they would load the tile in.
-    The copy goes on beside what follows: `tile.commit` closes a group of copies, `tile.wait` waits for groups, and after
-    a `tile.barrier` the others' copies can be read, too.
-
-    ```mlir
-    tile.copy %x[%m, %k] dims [0, 1] bounded into %b[%slot] via #rows : !v, <3, tensor<64x64xbf16, #layout>>
-    tile.copy %x[%m, %k] dims [0, 1] if %exists into %b[%slot] via #rows : !v, <3, tensor<64x64xbf16, #layout>>
-    ```
-  }];
-  let arguments = (ins Tile_ViewType:$view, Variadic<Index>:$coords, DenseI64ArrayAttr:$dims, Tile_BufferType:$buffer,
-                       Index:$slot, Optional<I1>:$condition, Tile_LayoutAttr:$via, UnitAttr:$bounded);
-  let assemblyFormat = [{
-    $view `[` $coords `]` `dims` $dims (`bounded` $bounded^)? (`if` $condition^)? `into` $buffer `[` $slot `]` `via` $via attr-dict
-    `:` type($view) `,` type($buffer)
-  }];
-}
-
-def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
-  let summary = "closes a group of copies";
-  let assemblyFormat = "attr-dict";
-}
-
-def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until at most so many of this thread's groups of copies go on";
-  let arguments = (ins I64Attr:$pending);
-  let assemblyFormat = "custom<PlainInt>($pending) attr-dict";
-}
-
-def Tile_BarrierOp : Tile_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "no thread of the block, or of the warp, goes on before all are here";
-  let description = [{
-    What they have written before is seen by all behind it.
-
-    ```mlir
-    tile.barrier
-    tile.barrier warp
-    ```
-  }];
-  let arguments = (ins UnitAttr:$warp);
-  let assemblyFormat = "(`warp` $warp^)? attr-dict";
-}
-
-//===----------------------------------------------------------------------===//
-// Placed programs: the blocks of a cluster
-//===----------------------------------------------------------------------===//
-
-def Tile_OpenOp : Tile_Op<"open", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "opens the block's mailboxes, and tells the other blocks of the cluster";
-  let description = [{
-    Once, before all else that concerns mailboxes, and behind the gates that other blocks open. `tile.meet` waits until all blocks have
-    done so.
-
-    ```mlir
-    tile.open mailboxes %m : !tile.buffer<1, tensor<4xf32, #layout>>
-    tile.open
-    ```
-  }];
-  let arguments = (ins Variadic<Tile_BufferType>:$mailboxes);
-  let assemblyFormat = "(`mailboxes` $mailboxes^ `:` type($mailboxes))? attr-dict";
-}
-
-def Tile_MeetOp : Tile_Op<"meet", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until all blocks of the cluster have opened their mailboxes and made their gates";
-  let assemblyFormat = "attr-dict";
-}
-
-def Tile_PushOp : Tile_Op<"push", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "sends the elements of a tile to the mailboxes of the cluster's blocks";
-  let description = [{
-    Each block sends the elements that it holds; of threads with the same element one sends it. They go to all blocks, or,
-    where the mailbox lies in several blocks' memory, to the one that has them. The elements come at some
-    time until a `tile.receive`. All that a mailbox holds is pushed once in each turn: the first push of a thread belongs to
-    its first `tile.receive` and `tile.take`, the second one to the second, and turns take the slots one after the other.
-    With two slots a block can push for the next turn while others still read: it has received what they sent after they
-    had read the slot that it takes next.
-
-    ```mlir
-    tile.push %x, %m : tensor<4xf32, #parts>, <1, tensor<4xf32, #memory>>
-    ```
-  }];
-  let arguments = (ins Tile_TileType:$value, Tile_BufferType:$mailbox);
-  let assemblyFormat = "$value `,` $mailbox attr-dict `:` type($value) `,` type($mailbox)";
-}
-
-def Tile_ReceiveOp : Tile_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until all that is pushed in a turn is in this block's mailbox";
-  let arguments = (ins Tile_BufferType:$mailbox);
-  let assemblyFormat = "$mailbox attr-dict `:` type($mailbox)";
-}
-
-def Tile_TakeOp : Tile_Op<"take", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "reads what a turn has brought into this block's mailbox, and ends the turn";
-  let description = [{
-    ```mlir
-    tile.receive %m : <1, tensor<4xf32, #memory>>
-    %y = tile.take %m : <1, tensor<4xf32, #memory>> -> tensor<4xf32, #registers>
-    ```
-  }];
-  let arguments = (ins Tile_BufferType:$mailbox);
-  let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$mailbox attr-dict `:` type($mailbox) `->` type($result)";
-}
-
 def Tile_MmaOp : Tile_PureOp<"mma"> {
-  let summary = "acc + lhs · rhs on matrices";
+  let summary = "MMA: acc + lhs · rhs";
   let description = [{
-    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Products are summed in the accumulator's type. With an accumulator
-    of P×M×N, part p sums over the p-th of P equal parts of K: all of it is the sum of the parts.
+    `lhs` is M×K, `rhs` K×N, `acc` and the result M×N. Products are accumulated in the accumulator's type. An
+    accumulator of P×M×N is a split-K: split p accumulates over the p-th of P equal parts of K, and the sum of the
+    splits is the whole contraction.
 
     ```mlir
     %a1 = tile.mma %p, %v, %a0 : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
@@ -766,13 +570,14 @@ def Tile_MmaOp : Tile_PureOp<"mma"> {
   let assemblyFormat = "$lhs `,` $rhs `,` $acc attr-dict `:` functional-type(operands, $result)";
   let builders = [ OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::mlir::Value":$acc)> ];
   let extraClassDeclaration = [{
-    /// The parts in which it is summed, and the sizes of one.
+    /// The number of splits of K, and the shape M×N of one.
     int64_t getParts() { return getType().getRank() > 2 ? getType().getShape()[0] : 1; }
     ::llvm::ArrayRef<int64_t> getMatrix() { return getType().getShape().take_back(2); }
   }];
 }
 
+include "tessera/Dialect/Tile/IR/TileSharedOps.td"
 include "tessera/Dialect/Tile/IR/TileBulkOps.td"
-include "tessera/Dialect/Tile/IR/TileGroupOps.td"
+include "tessera/Dialect/Tile/IR/TileWgmmaOps.td"
 
 #endif

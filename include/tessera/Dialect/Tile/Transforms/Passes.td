@@ -4,7 +4,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def TileShareKernels : Pass<"tile-share-kernels", "::mlir::ModuleOp"> {
+def TileDeduplicateKernels : Pass<"tile-deduplicate-kernels", "::mlir::ModuleOp"> {
   let summary = "launch one kernel where several are the same program";
   let description = [{
     Kernels that differ in nothing but their names, and are launched with the same grid, views and sizes, become one, which
@@ -68,7 +68,9 @@ def TileExpandMath : Pass<"tile-expand-math"> {
   }];
   let options = [
     ListOption<"native", "native", "std::string", "operations that the target computes itself and that are kept">,
-    ListOption<"quick", "quick", "std::string", "operations that it computes so where they are `fast`, on f32">
+    ListOption<"quick", "quick", "std::string", "operations that it computes so where they are `fast`, on f32">,
+    ListOption<"nativeWithoutF64", "native-without-f64", "std::string", "further `native` operations of modules that have no f64 maps">,
+    ListOption<"quickWithoutF64", "quick-without-f64", "std::string", "further `quick` operations of modules that have no f64 maps">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
@@ -100,10 +102,10 @@ def TileHoist : Pass<"tile-hoist"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileCarryShapes : Pass<"tile-carry-shapes"> {
+def TileCanonicalizeLoopCarried : Pass<"tile-canonicalize-loop-carried"> {
   let summary = "let loops carry tiles in the shape that they use";
   let description = [{
-    Where a loop reshapes or transposes a carried tile before its only use and turns it back at its end, the loop carries
+    Where a loop reshapes or transposes a carried tile before its only use and iterations it back at its end, the loop carries
     the turned tile: it is turned once before the loop and back once behind it.
 
     Before:
@@ -128,7 +130,7 @@ def TileCarryShapes : Pass<"tile-carry-shapes"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
+def TileFastMath : Pass<"tile-fast-math", "::mlir::ModuleOp"> {
   let summary = "let functions of a narrow type, or whose policy allows it, take quick forms";
   let description = [{
     Kernels compute in f32 what a program of bf16 rounds again and again. Where a function has no other floating point
@@ -155,7 +157,7 @@ def TileRelaxMath : Pass<"tile-relax-math", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
+def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
   let summary = "round the operands of products to the program's narrow type, or to the policy's";
   let description = [{
     A kernel may carry a value in f32 that the program rounds to bf16, f16 or a type of 8 bits before a product. Tensor
@@ -178,12 +180,14 @@ def TileNarrowProducts : Pass<"tile-narrow-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileNarrowIndices : Pass<"tile-narrow-indices"> {
+def TileNarrowIndexTypes : Pass<"tile-narrow-index-types", "::mlir::ModuleOp"> {
   let summary = "compare and convert positions in 32 bits";
   let description = [{
     Positions are i64 in programs. Where all tensors have fewer than 2^31 elements, positions and their differences fit
     into 32 bits, which GPUs compare and convert to floating point several times faster. Comparisons and conversions
     whose operands are positions, constants, differences of positions, and minima and maxima of such are done on i32.
+    The pass declines where a tensor of the module may have more elements, or where the option `indices = "64"` asks for
+    wide indices.
 
     Before:
     ```mlir
@@ -199,7 +203,7 @@ def TileNarrowIndices : Pass<"tile-narrow-indices"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileSplitProducts : Pass<"tile-split-products"> {
+def TileEmulateFp32Mma : Pass<"tile-emulate-fp32-mma"> {
   let summary = "make products of f32 from products of tf32";
   let description = [{
     Tensor cores multiply tf32 (f32 with 10 bits after the point) at eight times and more the speed that f32 has
@@ -224,7 +228,7 @@ def TileSplitProducts : Pass<"tile-split-products"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileWidenProducts : Pass<"tile-widen-products"> {
+def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
   let summary = "make products of narrow types from products of f32, which need no tensor cores";
   let description = [{
     For compilations that may not use tensor cores, or whose tensor cores do not have all types. Floats of 16 bits and fewer are exact in f32, so only the order of
@@ -247,7 +251,7 @@ def TileWidenProducts : Pass<"tile-widen-products"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileSplitIntegerProducts : Pass<"tile-split-integer-products"> {
+def TileEmulateIntegerMma : Pass<"tile-emulate-integer-mma"> {
   let summary = "make products of integers from products of f64";
   let description = [{
     Tensor cores multiply bytes and floats, no wider integers. An integer is cut into limbs of 16 bits, which f64 holds
@@ -292,5 +296,6 @@ def TileMergeLoads : Pass<"tile-merge-loads", "::mlir::ModuleOp"> {
 }
 
 include "tessera/Dialect/Tile/Transforms/GpuPasses.td"
+include "tessera/Dialect/Tile/Transforms/LaunchPasses.td"
 
 #endif

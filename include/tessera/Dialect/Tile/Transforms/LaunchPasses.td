@@ -1,0 +1,82 @@
+//===- LaunchPasses.td - Passes that fix how kernels launch --*- tablegen -*-===//
+//
+// Decisions about a kernel that depend on the chip alone and that every later pass reads: how many
+// warps a CTA has, which hints apply, which MMAs run on tensor cores. Passes.td includes this file.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_DIALECT_TILE_TRANSFORMS_LAUNCH_PASSES
+#define TESSERA_DIALECT_TILE_TRANSFORMS_LAUNCH_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def TileSetLaunchConfig : Pass<"tile-set-launch-config", "::mlir::ModuleOp"> {
+  let summary = "fix the number of warps and drop hints that the chip has no use for";
+  let description = [{
+    Later passes read the launch hints of a kernel and do not question them. This pass makes them
+    complete: `num_warps` is the given one, or enough warps that the largest tile takes at most 32
+    registers of each thread. `launch_rank` is the number of grid dimensions that are known to fit
+    the hardware's limit of 65535, so that CTAs find their coordinates without divisions.
+
+    Hints of the schedule that need clusters are dropped on chips without them; `persistent_ctas`
+    is dropped where no warpgroup profits from loads that run ahead of the epilogue. Hints of other
+    backends are dropped.
+
+    Input form: whole-tile kernels. Output form: the same kernels with complete hints.
+
+    ```mlir
+    tile.kernel @k(%x: !v) grid 2 hints {launch_rank = 2, num_warps = 8} { … }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileLimitCodeSize : Pass<"tile-limit-code-size", "::mlir::ModuleOp"> {
+  let summary = "give kernels with much elementwise work more warps";
+  let description = [{
+    Elementwise code is unrolled over the elements that a thread holds. Where that would exceed
+    4096 operations a thread, compile time and instruction fetches dominate, so the pass doubles
+    `num_warps` up to 32. Kernels with an MMA are left alone: their warps follow from its layout.
+
+    Input form: whole-tile kernels with `num_warps` and primitive maps. Output form: the same.
+
+    ```mlir
+    tile.kernel @k(%x: !v) grid 1 hints {num_warps = 16} { … }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TilePromoteFp8Mma : Pass<"tile-promote-fp8-mma", "::mlir::ModuleOp"> {
+  let summary = "compute MMAs of fp8 as MMAs of fp16";
+  let description = [{
+    For chips whose tensor cores have no fp8. Every value of both fp8 types is exact in fp16, so the
+    accumulator differs at most by the order of additions.
+
+    Before:
+    ```mlir
+    %d = tile.mma %a, %b, %c : (tensor<64x32xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+    After:
+    ```mlir
+    %0 = tile.cast %a : tensor<64x32xf8E4M3FN> -> tensor<64x32xf16>
+    %1 = tile.cast %b : tensor<32x64xf8E4M3FN> -> tensor<32x64xf16>
+    %d = tile.mma %0, %1, %c : (tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileMarkSimtMma : Pass<"tile-mark-simt-mma", "::mlir::ModuleOp"> {
+  let summary = "keep MMAs of fp64 off the tensor cores";
+  let description = [{
+    For chips without fp64 tensor cores, and for compilations that may not use tensor cores. Such an
+    MMA is marked `tile.plain`: layouts and code generation compute it with FMAs of single threads.
+
+    ```mlir
+    %d = tile.mma %a, %b, %c {tile.plain} : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+#endif

@@ -1,0 +1,125 @@
+//===- BackendChoice.cpp - By which backend a kernel goes to a GPU -------------===//
+#include "tessera/CostModel/BackendChoice.h"
+#include "tessera/CostModel/WgmmaTiles.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace tessera;
+
+namespace {
+
+class BackendChooser {
+public:
+  BackendChooser(const MachineModel &machine, const SizeFacts &facts, const KernelShape &shape)
+      : machine(machine), facts(facts), shape(shape) {}
+
+  bool usesPtx() const {
+    if (!shape.multiplies)
+      return true;
+    // Backends differ in the order of sums, and the choice in sizes.
+    if (shape.batchInvariant || shape.contractions.empty())
+      return false;
+    bool isStream =
+        llvm::any_of(shape.contractions, [](const Product &product) { return product.inner; });
+    return isStream ? isStreamed() : isShared() || isGrouped();
+  }
+
+private:
+  using Dim = KernelShape::Dim;
+  using Product = KernelShape::Contraction;
+
+  const Dim &dimOf(const std::string &name) const {
+    return *llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
+  }
+
+  int64_t hint(llvm::StringRef name) const {
+    auto found = llvm::find_if(shape.hints, [&](const auto &each) { return each.first == name; });
+    return found == shape.hints.end() ? 0 : found->second;
+  }
+
+  int64_t sizeOf(const std::vector<std::string> &side) const {
+    int64_t size = 1;
+    for (const std::string &name : side)
+      size *= facts.hint(dimOf(name).size);
+    return size;
+  }
+
+  /// How many tiles of such a size the result of a product has; none where a side has one element.
+  int64_t tilesOf(const Product &product, int64_t height, int64_t width) const {
+    int64_t tiles = 1;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel && !llvm::is_contained(product.rows, dim.name) &&
+          !llvm::is_contained(product.columns, dim.name))
+        tiles *= facts.hint(dim.size);
+    for (auto [size, side] :
+         {std::pair(sizeOf(product.rows), height), std::pair(sizeOf(product.columns), width)})
+      tiles *= size > 1 ? llvm::divideCeil(size, side) : 0;
+    return tiles;
+  }
+
+  /// Whether blocks of clusters share a product for which the other backend takes a second kernel:
+  /// there are few tiles of its result, even of narrow ones, each the sum of much.
+  bool isShared() const {
+    constexpr int64_t height = 64, width = 32, fewestElements = 512;
+    const Product &product = shape.contractions.front();
+    if (shape.contractions.size() != 1 || machine.cluster < 2 || !product.halves)
+      return false;
+    int64_t tiles = tilesOf(product, height, width);
+    return tiles && sizeOf(product.over) >= fewestElements &&
+           !grouped::fillsDevice(tiles, machine.cores);
+  }
+
+  /// Whether warpgroups make products of tensors as they lie in memory, which are changed element
+  /// by element alone.
+  bool isGrouped() const {
+    using namespace grouped;
+    constexpr int64_t fewestElements = 128, mostWaves = 2, shortSum = 2048;
+    return hint("wgmma") && shape.onlyMaps &&
+           llvm::all_of(shape.contractions, [&](const Product &product) {
+             int64_t over = sizeOf(product.over);
+             // Of many tiles that sum over little, the other backend makes one while it stores
+             // another, if they are one product's and nothing comes from memory to be joined with
+             // them.
+             bool isAlone = shape.contractions.size() == 1 && !shape.readsResults;
+             bool areShort = isAlone && over <= shortSum &&
+                             tilesOf(product, 2 * kHeight, 2 * kWidth) > mostWaves * machine.cores;
+             return product.dense && product.over.size() == 1 && over >= fewestElements &&
+                    !areShort;
+           });
+  }
+
+  /// Whether two products are a stream that warpgroups make, two of them in a block: the second one
+  /// sums over what the first one's sums become in a few instructions. Of shallow products the
+  /// other backend makes more blocks at once, which hides how short ones begin and end as well.
+  bool isStreamed() const {
+    using namespace grouped;
+    constexpr int64_t height = 128, brief = 512, fewInstructions = 6;
+    if (shape.contractions.size() != 2 || !hint("wgmma") || shape.walks != 1 ||
+        shape.streamInstructions > fewInstructions)
+      return false;
+    bool isFirst = shape.contractions.front().inner;
+    const Product &first = shape.contractions[isFirst ? 0 : 1],
+                  &second = shape.contractions[isFirst ? 1 : 0];
+    if (!first.inner || second.inner || !first.dense || !second.dense)
+      return false;
+    auto deepest = [&](const std::vector<std::string> &side) {
+      return facts.max(dimOf(side.back()).size);
+    };
+    int64_t depth = sizeOf(first.over);
+    return depth > kShallow && depth <= kDeep && deepest(second.columns) <= kDeep &&
+           sizeOf(second.over) > brief &&
+           fillsDevice(tilesOf(second, height, kDeep), machine.cores);
+  }
+
+  const MachineModel &machine;
+  const SizeFacts &facts;
+  const KernelShape &shape;
+};
+
+} // namespace
+
+bool tessera::usesPtx(const MachineModel &machine, const SizeFacts &facts,
+                      const KernelShape &shape) {
+  return BackendChooser(machine, facts, shape).usesPtx();
+}

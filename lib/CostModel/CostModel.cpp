@@ -1,0 +1,249 @@
+//===- CostModel.cpp - Tile sizes from a machine's description ------------===//
+//
+// Three shapes of kernel, by what bounds them:
+// - a streamed contraction alone is bound by arithmetic: the accumulator tile and the streamed
+// blocks fill the second
+//   level cache, and the grid still has work for every core;
+// - a stream that computes its elements by inner contractions is bound by arithmetic and by the
+// elementwise work between
+//   the contractions: the block of elements between them stays in the first two levels;
+// - everything else is bound by memory: long contiguous runs, a few rows at a time.
+//
+//===----------------------------------------------------------------------===//
+#include "GpuTiles.h"
+#include "TileChooser.h"
+
+#include <algorithm>
+
+using namespace tessera;
+
+namespace {
+class Chooser : public TileChooser {
+public:
+  using TileChooser::TileChooser;
+
+private:
+  /// A stream of so many blocks may be cut into parts.
+  static constexpr int64_t leastBlocks = 8;
+
+  /// At most `cap`, and no more than the dimension can hold.
+  int64_t bounded(const Dim &dim, int64_t cap) const {
+    return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
+  }
+
+  /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
+  int64_t rowsOf(const Dim &dim, int64_t cap) const {
+    return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
+  }
+
+  /// The next multiple of `block` where that is no more than `most`.
+  static int64_t padded(int64_t size, int64_t block, int64_t most) {
+    int64_t whole = (size + block - 1) / block * block;
+    return whole <= most ? whole : size;
+  }
+
+  /// Whether the matrix unit multiplies so many rows: from a number on that makes up for what it
+  /// does besides.
+  bool onUnit(int64_t rows) const {
+    bool isAvoided = std::any_of(shape.hints.begin(), shape.hints.end(),
+                                 [](auto &hint) { return hint.first == "use_amx"; });
+    int64_t least = (shape.storageBytes >= 4 ? 4 : 2) * machine.blockRows;
+    return machine.blockRows > 1 && shape.elementBytes <= 4 && !shape.batchInvariant &&
+           !isAvoided && rows >= least;
+  }
+
+  /// Rows of a product, whole blocks of them where the matrix unit multiplies.
+  int64_t blockedRows(const Dim &dim, int64_t cap) const {
+    int64_t rows = rowsOf(dim, cap), whole = padded(rows, machine.blockRows, cap);
+    return onUnit(whole) ? whole : rows;
+  }
+
+  /// Makes what is summed over whole blocks of the matrix unit, which is twice as fast: some
+  /// padding pays.
+  void padDepths() {
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      const Dim *rows = c.rows.empty() ? nullptr : find(c.rows.back());
+      if (rows && rows->tile % machine.blockRows == 0 && onUnit(rows->tile))
+        for (const std::string &name : c.over)
+          if (Dim *dim = find(name))
+            dim->tile = padded(dim->tile, machine.blockDepth, dim->tile * 3 / 2);
+    }
+  }
+
+  /// About equal tiles not above `cap`, a multiple of `unit` where the size is larger than it.
+  int64_t balanced(const Dim &dim, int64_t cap, int64_t unit) const {
+    if (facts.max(dim.size) <= cap)
+      return rowsOf(dim, cap);
+    int64_t size = facts.hint(dim.size), parts = (size + cap - 1) / cap;
+    if (parts < 1)
+      parts = 1;
+    int64_t tile = (size + parts - 1) / parts;
+    return std::max(unit, std::min(cap, (tile + unit - 1) / unit * unit));
+  }
+
+  /// Whether little is known of a dimension's end.
+  bool endsAnywhere(const Dim &dim) const {
+    return !dim.size.isConstant() && facts.divisor(dim.size) % 16 != 0;
+  }
+
+  /// Halves the dimension's tile until every core has something to do.
+  void spread(Dim *dim, int64_t least, int64_t perCore) {
+    while (dim && dim->tile / 2 >= least && programs() < machine.cores * perCore)
+      dim->tile = (dim->tile / 2 + least - 1) / least * least;
+  }
+
+  /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of a contraction with
+  /// two short dimensions that may end anywhere in a block, too much of that is padding. One such
+  /// dimension has the long ones to make up for it.
+  void avoidPadding() {
+    auto isShort = [&](const std::string &name) {
+      const Dim *dim = find(name);
+      return dim && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
+    };
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      // Of rows and columns only the last dimension is a tile's; one index of the others is taken
+      // at a time.
+      std::vector<std::string> tiled = c.over;
+      for (const std::vector<std::string> *dims : {&c.rows, &c.columns})
+        if (!dims->empty())
+          tiled.push_back(dims->back());
+      if (shape.storageBytes >= 4 && std::count_if(tiled.begin(), tiled.end(), isShort) > 1) {
+        shape.hints.push_back({"use_amx", 0});
+        return;
+      }
+    }
+  }
+
+  void product(const KernelShape::Contraction &c) override {
+    avoidPadding();
+    int64_t lanes = machine.vectorBytes / shape.elementBytes;
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    // Every program packs the right-hand side for itself: as many rows share that work as the
+    // second level holds, with the rows' part of the left-hand side and their accumulators. Rows
+    // that are read in the order in which they lie are fetched ahead: they fill that level, and
+    // accumulators, which each block of K passes over once, lie beyond.
+    bool isAhead = machine.interleavesRows && shape.elementBytes <= 4;
+    const int64_t depth = isAhead ? 512 : 256, width = 512;
+    int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
+                             : machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
+    over->tile = bounded(*over, depth);
+    height = std::clamp<int64_t>(height / 64 * 64, 64, 512);
+    rows->tile =
+        facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);
+    columns->tile = balanced(*columns, width, 2 * lanes);
+    // A long sum is cut into parts for more programs: each operand is then packed once, not by
+    // every program.
+    if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
+      return padDepths();
+    // Programs that share rows or columns pack them each for itself: the longer side of a tile is
+    // cut first.
+    auto [longer, shorter] =
+        rows->tile >= columns->tile ? std::pair(rows, columns) : std::pair(columns, rows);
+    for (Dim *dim : {longer, shorter})
+      spread(dim, dim == rows ? 32 : 4 * lanes, 1);
+    // Where the last tile may be short, large ones leave cores idle. The matrix unit loses more by
+    // packing twice.
+    if (!onUnit(rows->tile) && (endsAnywhere(*rows) || endsAnywhere(*columns)))
+      for (Dim *dim : {longer, shorter})
+        spread(dim, 256, 2);
+    padDepths();
+  }
+
+  void chain() override {
+    avoidPadding();
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      for (const std::string &name : c.over)
+        if (Dim *dim = find(name))
+          dim->tile = bounded(*dim, 256);
+      if (!c.inner)
+        for (const std::string &name : {c.columns.back()})
+          if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
+            dim->tile = bounded(*dim, 256);
+    }
+    // What is streamed is packed once per row tile; the elements between the contractions stay in
+    // the second level, or in the first, of a few rows at a time.
+    bool inBands = machine.interleavesRows && shape.storageBytes == 4;
+    int64_t height = shape.masked || machine.l2Bytes < 1 << 20 ? 128 : inBands ? 1024 : 256;
+    Dim *row = nullptr;
+    for (const KernelShape::Contraction &c : shape.contractions)
+      for (const std::vector<std::string> *side : {&c.rows, &c.columns}) {
+        if (side->empty())
+          continue;
+        Dim *dim = find(side->back());
+        if (dim && dim->role == Dim::Stream)
+          dim->tile = bounded(*dim, shape.masked ? 128 : 256);
+        else if (dim && dim->role == Dim::Parallel && dim->tile == 1) {
+          dim->tile = blockedRows(*dim, height);
+          row = dim;
+        }
+      }
+    // The cores end at about the same time.
+    if (int64_t count = programs(), rounds = (count + machine.cores - 1) / machine.cores;
+        row && height > 512 && rounds * machine.cores * 10 > count * 11)
+      row->tile = rowsOf(*row, 512);
+    // A long stream is cut into parts for more programs instead: what it reads is then packed once,
+    // and for whole blocks of the matrix unit.
+    bool isLong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dim &dim) {
+      return dim.role == Dim::Stream && facts.hint(dim.size) >= leastBlocks * dim.tile;
+    });
+    spread(row, shape.canSplit && isLong ? 64 : 16, 1);
+    padDepths();
+  }
+
+  /// A row that can stay near is one block: what a pass made of it is there for the next one.
+  /// Longer ones are walked.
+  int64_t rowTile(const Dim &dim) const {
+    int64_t fits = std::max(machine.l1Bytes, machine.l2Bytes / 32) / shape.elementBytes;
+    return facts.max(dim.size) <= fits ? fits : 1024;
+  }
+
+  void memoryBound() override {
+    // Lines of a result that no cache would keep need not be read before they are written.
+    if (!machine.detectsStreams && shape.resultBytes >= 4 * machine.l2Bytes)
+      shape.hints.push_back({"cache_stores", 0});
+    if (shape.dims.empty())
+      return;
+    Dim &last = shape.dims.back();
+    bool streams = std::any_of(shape.dims.begin(), shape.dims.end(),
+                               [](Dim &d) { return d.role == Dim::Stream; });
+    int64_t elements = 4096 / std::max<int64_t>(1, shape.elementBytes / 4);
+    if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
+      last.tile = bounded(last, 64);
+      for (const std::string &name : shape.otherContiguous)
+        if (Dim *dim = find(name); dim && dim != &last)
+          dim->tile = bounded(*dim, 64);
+      return;
+    }
+    last.tile =
+        bounded(last, streams ? (last.role == Dim::Stream ? rowTile(last) : 256) : elements);
+    int64_t filled = last.tile;
+    // Of long rows one at a time: reading the next and writing the last then overlap. Narrow
+    // elements are bound by their conversions instead: several rows share what is done once per
+    // row.
+    if (last.role == Dim::Stream && shape.storageBytes >= 4)
+      elements /= 4;
+    for (size_t i = shape.dims.size() - 1; i-- > 0;) {
+      Dim &dim = shape.dims[i];
+      int64_t room = elements / std::max<int64_t>(1, filled);
+      if (room <= 1)
+        break;
+      dim.tile =
+          bounded(dim, dim.role == Dim::Stream ? std::min<int64_t>(room, 32)
+                                               : std::min<int64_t>(room, streams ? 8 : room));
+      filled *= dim.tile;
+      if (streams)
+        break;
+    }
+    if (last.role == Dim::Parallel)
+      spread(&last, 64, 1);
+  }
+};
+} // namespace
+
+void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
+  for (KernelShape::Dim &dim : shape.dims)
+    dim.tile = 1;
+  if (machine.isGpu)
+    return chooseGpuTiles(machine, facts, shape);
+  Chooser(machine, facts, shape).run();
+}

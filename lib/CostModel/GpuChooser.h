@@ -1,0 +1,143 @@
+//===- GpuChooser.h - Questions that the choice of GPU tiles asks -*- C++ -*-===//
+//
+// The part of GpuTiles.cpp that every kind of kernel shares: how large a dimension's tile may be,
+// how CTAs spread over a dimension, and how operands lie in memory.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_COSTMODEL_GPUCHOOSER_H
+#define TESSERA_LIB_COSTMODEL_GPUCHOOSER_H
+
+#include "TileChooser.h"
+#include "tessera/CostModel/WgmmaTiles.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tessera {
+
+class GpuChooserBase : public TileChooser {
+public:
+  using TileChooser::TileChooser;
+
+protected:
+  /// The smallest power of two that holds the dimension, at most `cap`.
+  int64_t bounded(const Dim &dim, int64_t cap) const {
+    int64_t size = std::clamp<int64_t>(facts.max(dim.size), 1, cap);
+    return std::min<int64_t>(llvm::PowerOf2Ceil(size), cap);
+  }
+
+  /// Rows of a tile, at most `cap`: how many there are must not matter where rows are computed
+  /// alike.
+  int64_t rowsOf(const Dim &dim, int64_t cap) const {
+    return shape.batchInvariant ? cap : bounded(dim, cap);
+  }
+
+  /// Halves the dimension's tile while there are too few programs, of so many blocks each, for the
+  /// SMs.
+  void spread(Dim *dim, int64_t least, int64_t blocks = 1) {
+    while (dim && !shape.batchInvariant && dim->tile / 2 >= least &&
+           !grouped::fillsDevice(blocks * programs(), machine.cores))
+      dim->tile /= 2;
+  }
+
+  /// The same until some SMs have two programs: these wait for memory alone.
+  void spreadFew(Dim &dim, int64_t least) {
+    while (!shape.batchInvariant && dim.tile / 2 >= least && 2 * programs() < 3 * machine.cores)
+      dim.tile /= 2;
+  }
+
+  /// Takes further dimensions of a contraction's side into the tile while those behind them are too
+  /// short to fill it.
+  void extend(const std::vector<std::string> &side, int64_t wanted) {
+    const Dim *last = find(side.back());
+    int64_t filled = last->tile;
+    for (size_t i = side.size() - 1;
+         i-- > 0 && 2 * filled <= wanted && facts.max(last->size) <= last->tile;) {
+      Dim *dim = find(side[i]);
+      if (!dim || dim->role != Dim::Parallel || shape.batchInvariant)
+        return;
+      dim->tile = bounded(*dim, wanted / filled);
+      filled *= dim->tile;
+      last = dim;
+    }
+  }
+
+  /// Elements of a contraction's side in a tile.
+  int64_t extentOf(const std::vector<std::string> &side) {
+    int64_t extent = 1;
+    for (const std::string &name : side)
+      if (Dim *dim = find(name))
+        extent *= dim->tile;
+    return extent;
+  }
+
+  void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
+
+  /// So many warps, at least `fewest`, that a thread has about `each` elements of a tile.
+  void spreadOverThreads(int64_t elements, int64_t each, int64_t fewest = 2) {
+    hint("num_warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), fewest, 32));
+  }
+
+  /// Whether a row of 16-bit elements along the dimension is pieces that copies bring.
+  bool isInPieces(const Dim &dim) const { return facts.divisor(dim.size) * 2 % 16 == 0; }
+
+  /// Turns a tile of 128 x 256 elements of 16 bits round where copies bring long steps of both
+  /// operands, three of which shared memory holds: fewer barriers, and longer rows of the left
+  /// operand.
+  bool swapTileAspect(Dim &rows, Dim &columns, Dim &over) {
+    constexpr int64_t bytes = 2, tall = 256, wide = 128, steps = 3, others = 1024;
+    bool isWhole =
+        rows.tile == wide && columns.tile == tall && over.tile == 64 && bounded(rows, tall) == tall;
+    bool isCopied = isInPieces(rows) && isInPieces(columns) && isInPieces(over);
+    if (!isWhole || !isCopied || shape.batchInvariant ||
+        machine.sharedOfBlock < steps * (tall + wide) * over.tile * bytes + others)
+      return false;
+    std::swap(rows.tile, columns.tile);
+    return true;
+  }
+
+  /// How many blocks can share what a product sums over: each has enough of it to be worth the
+  /// exchange.
+  bool canShare(const Dim &over, int64_t blocks) const {
+    constexpr int64_t most = 8, fewestElements = 128; // larger clusters do not fit everywhere
+    return shape.canSplit && blocks <= std::min(most, machine.cluster) &&
+           facts.hint(over.size) >= blocks * fewestElements;
+  }
+
+  /// Cuts the columns of a product of few programs, and what it sums over: two blocks of a cluster
+  /// tell each other their sums quickly, and narrow tiles cost less than larger clusters. Gives how
+  /// many blocks share a program.
+  int64_t shareProduct(Dim &columns, Dim &over) {
+    int64_t blocks = !shape.batchInvariant && !grouped::fillsDevice(programs(), machine.cores) &&
+                             canShare(over, 2)
+                         ? 2
+                         : 1;
+    spread(&columns, 16, blocks);
+    while (blocks > 1 && 2 * blocks * programs() <= machine.cores && canShare(over, 2 * blocks))
+      blocks *= 2;
+    return blocks;
+  }
+
+  /// Whether tensor copies bring the operands of all products as they lie in memory.
+  bool areCopied(const Dim &rows, const Dim &columns, const Dim &over) const {
+    bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
+    if (shape.batchInvariant && !isByRows)
+      return false;
+    bool arePlain = llvm::all_of(
+        shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
+    return arePlain && isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows));
+  }
+
+  /// Whether rows of the operands begin inside lines of memory, of 128 bytes, as they do where
+  /// sizes are no multiples of lines: each row of a copy is asked for in two requests then.
+  bool isOffLines(const Dim &rows, const Dim &columns, const Dim &over) const {
+    constexpr int64_t bytes = 2, line = 128;
+    auto isOff = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % line != 0; };
+    return isOff(over) || isOff(columns) ||
+           (llvm::is_contained(shape.otherContiguous, rows.name) && isOff(rows));
+  }
+};
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,79 @@
+//===- MachineModels.cpp - The cost model's view of a target --------------===//
+#include "tessera/CostModel/MachineModels.h"
+
+#include "tessera/Target/CudaLimits.h"
+#include "tessera/Target/GpuFeatures.h"
+#include "tessera/Target/LLVM/CpuTarget.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+using namespace tessera;
+using llvm::StringRef;
+
+MachineModel tessera::machineModel(const CpuDescription &cpu, int64_t cores) {
+  MachineModel machine;
+  machine.cores = cores;
+  machine.vectorBytes = cpu.vectorBytes;
+  machine.l1Bytes = cpu.l1Bytes;
+  machine.l2Bytes = cpu.l2Bytes;
+  machine.interleavesRows = cpu.multipliesByLane;
+  if (cpu.hasAmx) {
+    machine.blockRows = CpuDescription::amxRows;
+    machine.blockDepth = CpuDescription::amxDepth;
+  }
+  machine.detectsStreams = cpu.detectsStreams;
+  return machine;
+}
+
+MachineModel tessera::cudaTileMachineModel(const GpuDescription &gpu) {
+  MachineModel machine;
+  machine.isGpu = true;
+  machine.cores = gpu.smCount;
+  machine.l2Bytes = gpu.l2Bytes;
+  machine.wholeRow = 16384;
+  machine.rowAlignment = CudaLimits::bulkAlignment;
+  machine.operandsInRegisters = gpu.operandsInRegisters();
+  return machine;
+}
+
+MachineModel tessera::ptxMachineModel(const GpuDescription &gpu) {
+  MachineModel machine = cudaTileMachineModel(gpu);
+  machine.operandsInRegisters = true; // mma.sync
+  machine.quadPairs = !gpu.has(GpuFeature::MmaFp16K8);
+  machine.multipliesBytes = gpu.has(GpuFeature::MmaInt8);
+  machine.tilesInRegisters = true;
+  machine.warpgroups = gpu.has(GpuFeature::Wgmma);
+  machine.copiesRows = gpu.has(GpuFeature::Tma);
+  machine.cachePolicies = gpu.has(GpuFeature::CachePolicies);
+  machine.sharedBytes = gpu.sm.sharedBytes;
+  machine.sharedOfBlock = gpu.sm.sharedBytesPerCta;
+  machine.cluster = gpu.maxCluster;
+  return machine;
+}
+
+MachineModel tessera::mixedMachineModel(const GpuDescription &gpu) {
+  MachineModel machine = ptxMachineModel(gpu);
+  machine.byTiles = std::make_shared<MachineModel>(cudaTileMachineModel(gpu));
+  return machine;
+}
+
+int64_t tessera::configuredCores() { return std::max(1l, sysconf(_SC_NPROCESSORS_CONF)); }
+
+std::optional<MachineModel> tessera::parseMachineModel(StringRef target, int64_t cores) {
+  if (std::optional<CpuTarget> cpu = CpuTarget::parse(target))
+    return machineModel(cpu->describe(), cores > 0 ? cores : configuredCores());
+  auto [chip, backend] = target.split(':');
+  std::optional<GpuDescription> gpu = GpuDescription::from(chip.str());
+  if (!gpu)
+    return std::nullopt;
+  if (backend == "ptx" || (backend.empty() && !gpu->has(GpuFeature::TileIR)))
+    return ptxMachineModel(*gpu);
+  if (!gpu->has(GpuFeature::TileIR))
+    return std::nullopt;
+  if (backend == "tileir")
+    return cudaTileMachineModel(*gpu);
+  if (backend.empty() || backend == "ptx+tileir")
+    return mixedMachineModel(*gpu);
+  return std::nullopt;
+}

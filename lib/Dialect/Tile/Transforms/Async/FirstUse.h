@@ -1,0 +1,22 @@
+//===- FirstUse.h - Where a value is needed first --------------*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_FIRSTUSE_H
+#define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_FIRSTUSE_H
+
+#include "mlir/IR/Operation.h"
+
+namespace tessera::tile {
+
+/// The operation of the block that makes the value by which it is used first, or inside of which.
+inline mlir::Operation *firstUse(mlir::Value value) {
+  mlir::Block *block = value.getDefiningOp()->getBlock();
+  mlir::Operation *first = block->getTerminator();
+  for (mlir::Operation *user : value.getUsers())
+    if (mlir::Operation *here = block->findAncestorOpInBlock(*user);
+        here && here->isBeforeInBlock(first))
+      first = here;
+  return first;
+}
+
+} // namespace tessera::tile
+
+#endif

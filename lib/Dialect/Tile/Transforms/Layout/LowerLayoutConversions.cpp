@@ -1,0 +1,475 @@
+//===- LowerLayoutConversions.cpp - What goes through shared memory --------------===//
+//
+// After layouts are assigned, some operations still hide traffic between warps: conversions, joins
+// along dimensions that several warps hold, running joins, and products without tensor cores. Here
+// each becomes what warps do by themselves, with writes and reads of buffers between. What stays
+// within a warp is left to shuffles where these are cheaper. Parts that the blocks of a cluster
+// have are pushed to dsmem, one for each reduction.
+//
+//===----------------------------------------------------------------------===//
+#include "Async/FirstUse.h"
+
+#include "tessera/Dialect/Common/ModuleTarget.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Monoids.h"
+#include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Layout/Families.h"
+#include "tessera/Layout/Reduction.h"
+#include "tessera/Layout/SharedMatrix.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILELOWERLAYOUTCONVERSIONS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+class Expansion {
+public:
+  Expansion(KernelOp kernel, const GpuDescription &gpu)
+      : kernel(kernel), gpu(gpu), features(sharedFeaturesOf(gpu)), builder(kernel.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult expand(tile::ReduceOp reduce);
+  Value joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks);
+  Value fromAllBlocks(tile::ReduceOp reduce, Value parts);
+  void initDsmem();
+  LogicalResult expand(ScanOp scan);
+  void expand(MmaOp mma);
+  LogicalResult expand(ConvertOp convert);
+  std::optional<Layout> memoryForGroups(ConvertOp convert);
+
+  Value zero();
+  Value convertTo(Value tile, const Layout &layout);
+  /// Writes a tile into a buffer of its own.
+  Value write(Value tile, const Layout &memory);
+  /// The buffer where a tile lies so before an operation; null: none.
+  Value written(Value tile, const Layout &memory, Operation *place);
+  template <typename OpTy> SmallVector<OpTy> all() {
+    SmallVector<OpTy> ops;
+    kernel.walk([&](OpTy op) { ops.push_back(op); });
+    return ops;
+  }
+
+  KernelOp kernel;
+  const GpuDescription &gpu;
+  SharedFeatures features;
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+  Value firstStage;
+  SmallVector<Value> dsmemBuffers;
+};
+} // namespace
+
+/// Bits of an element in shared memory: tf32 is held as f32 is.
+static unsigned bitsOf(RankedTensorType type) {
+  return 8 * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+Value Expansion::zero() {
+  if (!firstStage) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    firstStage = arith::ConstantIndexOp::create(builder, kernel.getLoc(), 0);
+  }
+  return firstStage;
+}
+
+Value Expansion::convertTo(Value tile, const Layout &layout) {
+  if (*layoutOf(tile) == layout)
+    return tile;
+  return ConvertOp::create(builder, loc, withLayout(tile.getType(), layout), tile);
+}
+
+Value Expansion::write(Value tile, const Layout &memory) {
+  Layout held = inAllBlocks(memory, *layoutOf(tile));
+  auto type = BufferType::get(builder.getContext(), 1, withLayout(tile.getType(), held));
+  Value buffer = AllocOp::create(builder, loc, type);
+  SharedStoreOp::create(builder, loc, tile, buffer, zero());
+  return buffer;
+}
+
+/// What loops one after the other take stays where the first of them found it.
+Value Expansion::written(Value tile, const Layout &memory, Operation *place) {
+  for (Operation *user : tile.getUsers()) {
+    auto write = dyn_cast<SharedStoreOp>(user);
+    if (write && write->getBlock() == place->getBlock() && write->isBeforeInBlock(place) &&
+        write.getBuffer().getType().getMemory() == memory &&
+        llvm::all_of(write.getBuffer().getUsers(),
+                     [&](Operation *other) { return other == write || isa<SharedLoadOp>(other); }))
+      return write.getBuffer();
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Joins
+//===----------------------------------------------------------------------===//
+
+/// The layout of a tile with one more dimension behind the others, along which each block has one
+/// element.
+static Layout alongBlocks(const Layout &kept, unsigned last) {
+  Space out = kept.out();
+  out.setBits(tensorDim(last), kept.in().bits(Dim::Block));
+  gf2::Vectors columns;
+  for (unsigned i = 0; i < kept.in().bits(); ++i) {
+    uint64_t block = kept.in().unpack(uint64_t(1) << i)[Dim::Block];
+    columns.push_back(kept.out().carry(kept.columns()[i], out) |
+                      out.pack(Point({{tensorDim(last), block}})));
+  }
+  return Layout(kept.in(), out, std::move(columns));
+}
+
+/// Of the parts of all warps, one for each block.
+Value Expansion::joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks) {
+  auto type = cast<RankedTensorType>(parts.getType());
+  int64_t last = type.getRank() - 1, warps = type.getShape().back() / blocks;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = blocks;
+  Layout ofBlock = alongBlocks(*layoutOf(reduce), last);
+  auto joined = withLayout(RankedTensorType::get(shape, type.getElementType()), ofBlock);
+  shape.push_back(warps);
+  auto split = withLayout(RankedTensorType::get(shape, type.getElementType()),
+                          layoutOf(parts)->splitDim(last, warps));
+  parts =
+      convertTo(ReshapeOp::create(builder, loc, split, parts), ofBlock.expandDim(last + 1, warps));
+  return tile::ReduceOp::create(builder, loc, joined, reduce.getKind(), parts, ArrayRef(last + 1),
+                                reduce.getSkipNan());
+}
+
+/// What narrow elements are while they are in flight.
+static Type wordOf(Type element) {
+  if (element.getIntOrFloatBitWidth() >= 32)
+    return element;
+  return isa<FloatType>(element) ? Type(Float32Type::get(element.getContext()))
+                                 : Type(IntegerType::get(element.getContext(), 32));
+}
+
+/// How the parts of all blocks, along a last dimension, lie in dsmem: in each block all, or those
+/// that it wants, the parts of one block after those of the other. What threads send to those that
+/// have their place in other blocks lies in pieces of 16 bytes, as the lanes follow each other.
+static Layout dsmemOf(const Layout &parts, const Layout &wanted, ArrayRef<int64_t> shape) {
+  SmallVector<unsigned> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  if (!gf2::rank(wanted.columns(Dim::Block)))
+    return linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), order);
+  Space out = spaceOf(shape), in;
+  gf2::Vectors blocks, elements;
+  for (uint64_t column : wanted.columns(Dim::Block))
+    blocks.push_back(wanted.out().carry(column, out));
+  if (ownRegisters(parts, wanted)) {
+    gf2::Vectors registers = wanted.columnsOf({Dim::Register}), rest;
+    size_t ofPiece = std::min<size_t>(2, registers.size());
+    rest.assign(registers.begin() + ofPiece, registers.end());
+    registers.resize(ofPiece);
+    for (uint64_t column :
+         gf2::concat({registers, wanted.columns(Dim::Lane), rest, wanted.columns(Dim::Warp)}))
+      elements.push_back(wanted.out().carry(column, out));
+  }
+  std::rotate(order.begin(), order.begin() + 1, order.end());
+  for (unsigned dim : order)
+    for (unsigned bit = 0; bit < out.bits(tensorDim(dim)); ++bit)
+      elements.push_back(out.pack(Point({{tensorDim(dim), uint64_t(1) << bit}})));
+  elements = gf2::extend(blocks, elements);
+  in.setBits(Dim::Block, blocks.size());
+  in.setBits(Dim::Offset, elements.size());
+  return Layout(in, out, gf2::concat({blocks, elements}));
+}
+
+/// All blocks' parts, in the registers of every thread that wants them. In a loop an iteration's
+/// parts come while those before are still read.
+Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
+  auto type = cast<RankedTensorType>(parts.getType());
+  Type element = type.getElementType(), word = wordOf(element);
+  auto cast = [&](Value tile, Type to) -> Value {
+    auto type = mlir::cast<RankedTensorType>(tile.getType());
+    return type.getElementType() == to ? tile
+                                       : tile::CastOp::create(builder, loc, type.clone(to), tile);
+  };
+  int64_t last = type.getRank() - 1;
+  bool isRepeated = reduce->getParentOfType<LoopLikeOpInterface>() != nullptr;
+  auto plain = RankedTensorType::get(type.getShape(), word);
+  auto box = BufferType::get(
+      builder.getContext(), isRepeated ? 2 : 1,
+      withLayout(plain, dsmemOf(*layoutOf(parts), *layoutOf(reduce), type.getShape())));
+  Value dsmem;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    dsmem = dsmemBuffers.emplace_back(AllocOp::create(builder, loc, box, /*dsmem=*/true));
+  }
+  // Who sends speaks for all warps of the block: that they have read what came before. Where they
+  // have joined their parts they have met since.
+  SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+  if (isRepeated && planReduction(*layoutOf(reduce.getInput()), dims).warps.empty())
+    BarrierOp::create(builder, loc);
+  DsmemStoreOp::create(builder, loc, cast(parts, word), dsmem);
+  DsmemWaitOp::create(builder, loc, dsmem);
+  Layout gathered = layoutOf(reduce)->expandDim(last, type.getShape().back());
+  return cast(DsmemLoadOp::create(builder, loc, withLayout(plain, gathered), dsmem), element);
+}
+
+/// As soon as the kernel begins the other blocks are told of it, so that before the first push
+/// nobody waits for long.
+void Expansion::initDsmem() {
+  if (dsmemBuffers.empty())
+    return;
+  Block &body = kernel.getBody().front();
+  builder.setInsertionPointAfter(dsmemBuffers.front().getDefiningOp());
+  ClusterArriveOp::create(builder, kernel.getLoc(), dsmemBuffers);
+  Operation *first = nullptr;
+  kernel.walk([&](DsmemStoreOp push) {
+    Operation *outermost = body.findAncestorOpInBlock(*push);
+    if (!first || outermost->isBeforeInBlock(first))
+      first = outermost;
+  });
+  builder.setInsertionPoint(first);
+  ClusterWaitOp::create(builder, first->getLoc());
+}
+
+/// A part for each warp, then all parts in the registers of every thread that wants the sum. Of a
+/// cluster's blocks, each joins its warps' parts first.
+LogicalResult Expansion::expand(tile::ReduceOp reduce) {
+  SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
+  ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
+  if (plan.warps.empty() && plan.blocks.empty())
+    return success();
+  gf2::Vectors blocks = layoutOf(reduce)->columnsOf({Dim::Block});
+  bool isShared = !plan.blocks.empty() && gf2::rank(blocks);
+  if (isShared && (gf2::rank(blocks) < blocks.size() || !plan.warps.empty()))
+    return reduce.emitError("expected a result that all blocks of the cluster have, or of which "
+                            "each has a part and no warps "
+                            "to join, got ")
+           << reduce.getType();
+  builder.setInsertionPoint(reduce);
+  loc = reduce.getLoc();
+  auto parts = WarpReduceOp::create(builder, loc, reduce.getReduceOp(), reduce.getInput(),
+                                    reduce.getDims(), reduce.getSkipNan());
+  int64_t last = reduce.getType().getRank();
+  Value all;
+  if (plan.blocks.empty())
+    all = convertTo(parts, layoutOf(reduce)->expandDim(last, parts.getType().getShape().back()));
+  else
+    all = fromAllBlocks(
+        reduce, isShared ? parts : joinWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
+  auto joined = tile::ReduceOp::create(builder, loc, reduce.getType(), reduce.getKind(), all,
+                                       ArrayRef(last), reduce.getSkipNan());
+  reduce.replaceAllUsesWith(joined.getResult());
+  reduce.erase();
+  return success();
+}
+
+/// The lowest bit of a dimension that warps hold, if they hold any; nothing where a register, lane
+/// or warp moves along it and along something else, or a block along it.
+static FailureOr<unsigned> lowestWarpBit(const Layout &layout, Dim dim) {
+  unsigned lowest = layout.out().bits(dim);
+  for (Dim in : {Dim::Register, Dim::Lane, Dim::Warp, Dim::Block})
+    for (uint64_t column : layout.columns(in)) {
+      if (!layout.out().unpack(column)[dim])
+        continue;
+      if (!llvm::isPowerOf2_64(column) || in == Dim::Block)
+        return failure();
+      if (in == Dim::Warp)
+        lowest = std::min<unsigned>(lowest, llvm::Log2_64(layout.out().unpack(column)[dim]));
+    }
+  return lowest;
+}
+
+/// All of dimension `dim` in the registers of each thread; in the lanes of each warp where that is
+/// too much for one.
+static Layout gathered(const Layout &kept, unsigned dim, int64_t size) {
+  constexpr int64_t kMost = 32;
+  gf2::VectorsRef lanes = kept.columns(Dim::Lane);
+  bool areFree = llvm::all_of(lanes, [](uint64_t column) { return !column; });
+  if (size <= kMost || !areFree)
+    return kept.insertDim(dim).expandDim(dim, size);
+  int64_t inThread = size >> lanes.size();
+  Layout few = kept.insertDim(dim).expandDim(dim, inThread);
+  Space out = few.out();
+  out.setBits(tensorDim(dim), llvm::Log2_64(size));
+  gf2::Vectors columns;
+  for (uint64_t column : few.columns())
+    columns.push_back(few.out().carry(column, out));
+  for (unsigned bit = 0; bit < lanes.size(); ++bit)
+    columns[few.in().shift(Dim::Lane) + bit] =
+        out.pack(Point({{tensorDim(dim), uint64_t(inThread) << bit}}));
+  return Layout(few.in(), out, std::move(columns));
+}
+
+/// Runs of neighbours that a warp holds are scanned by the warp; their totals are gathered and
+/// scanned by each warp for itself, and what comes before a run is joined to all of it.
+LogicalResult Expansion::expand(ScanOp scan) {
+  Layout layout = *layoutOf(scan.getInput());
+  int64_t dim = scan.getDim();
+  FailureOr<unsigned> bit = lowestWarpBit(layout, tensorDim(dim));
+  if (failed(bit))
+    return scan.emitError("expected a layout in which nothing moves along the scanned dimension "
+                          "and another, nor blocks "
+                          "of a cluster along it, got ")
+           << scan.getInput().getType();
+  RankedTensorType type = scan.getInput().getType();
+  int64_t inRun = int64_t(1) << *bit, runs = type.getShape()[dim] / inRun;
+  if (runs == 1)
+    return success();
+  builder.setInsertionPoint(scan);
+  loc = scan.getLoc();
+  tessera::ReduceOp kind = scan.getReduceOp();
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = runs;
+  auto runType = RankedTensorType::get(shape, type.getElementType());
+  shape.insert(shape.begin() + dim + 1, inRun);
+  Layout split = layout.splitDim(dim, inRun), ofRuns = split.dropDim(dim + 1);
+  auto splitType = withLayout(RankedTensorType::get(shape, type.getElementType()), split);
+
+  Value parts = ReshapeOp::create(builder, loc, splitType, scan.getInput());
+  Value unit = tile::ConstantOp::create(builder, loc, withLayout(runType, ofRuns),
+                                        unitOf(kind, type.getElementType()));
+  auto inner = ScanOp::create(builder, loc, kind, parts, unit, dim + 1);
+  Layout all = gathered(ofRuns.dropDim(dim), dim, runs);
+  Value init = convertTo(scan.getInit(), all.dropDim(dim));
+  auto outer = ScanOp::create(builder, loc, kind, convertTo(inner.getTotal(), all), init, dim);
+  outer.setExclusive(true);
+  Value before = convertTo(outer.getResult(), ofRuns);
+  SmallVector<int64_t> dims;
+  for (int64_t i = 0; i <= type.getRank(); ++i)
+    if (i != dim + 1)
+      dims.push_back(i);
+  before = BroadcastOp::create(builder, loc, splitType, before, dims);
+  Value joined =
+      MapOp::create(builder, loc, reduceOpCombiner(kind), ValueRange{before, inner.getResult()});
+  scan.getResult().replaceAllUsesWith(ReshapeOp::create(builder, loc, type, joined));
+  scan.getTotal().replaceAllUsesWith(convertTo(outer.getTotal(), *layoutOf(scan.getTotal())));
+  scan.erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products and conversions
+//===----------------------------------------------------------------------===//
+
+void Expansion::expand(MmaOp mma) {
+  if (fragmentDepth(mma))
+    return;
+  builder.setInsertionPoint(mma);
+  loc = mma.getLoc();
+  SmallVector<Value> buffers;
+  for (Value operand : {mma.getLhs(), mma.getRhs()}) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(operand.getType()).getShape();
+    buffers.push_back(write(operand, linearShared(SmallVector<unsigned>(shape.begin(), shape.end()),
+                                                  std::array{1u, 0u})));
+  }
+  auto made = MmaSharedOp::create(builder, loc, mma.getType(), buffers[0], zero(), buffers[1],
+                                  zero(), mma.getAcc());
+  mma.replaceAllUsesWith(made.getResult());
+  mma.erase();
+}
+
+/// Where warpgroups are to multiply a tile from shared memory, as they read it; of those
+/// arrangements the one that is written best.
+std::optional<Layout> Expansion::memoryForGroups(ConvertOp convert) {
+  RankedTensorType type = convert.getType();
+  unsigned bits = bitsOf(type), warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
+  auto isGrouped = [&](OpOperand &use) {
+    auto mma = dyn_cast<MmaOp>(use.getOwner());
+    return mma && use.getOperandNumber() < 2 && mma.getParts() == 1 &&
+           areGroupSums(mma.getAcc(), warps) && spreadOf(mma.getAcc()).blocks == 1;
+  };
+  if (!getHint(kernel.getHintsAttr(), "wgmma").value_or(0) || type.getRank() != 2 || bits != 16 ||
+      convert->use_empty() || !llvm::all_of(convert->getUses(), isGrouped))
+    return std::nullopt;
+  unsigned over = convert->getUses().begin()->getOperandNumber() == 0 ? 1 : 0;
+  SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
+  std::optional<Layout> best;
+  unsigned least = 0;
+  for (unsigned inner : {1u, 0u})
+    for (unsigned span : {128u, 64u, 32u}) {
+      if (shape[inner] * bits / 8 < span)
+        continue;
+      Layout memory = boxedShared(shape, inner, bits, span);
+      unsigned cost = planStore(memory, *layoutOf(convert.getInput()), bits, features).cost();
+      if (sharedMatrix(memory, over, bits) && (!best || cost < least)) {
+        best = memory;
+        least = cost;
+      }
+    }
+  return best;
+}
+
+LogicalResult Expansion::expand(ConvertOp convert) {
+  Layout from = *layoutOf(convert.getInput()), to = *layoutOf(convert);
+  RankedTensorType type = convert.getType();
+  std::optional<ConversionPlan> plan = planConversion(from, to, bitsOf(type), features);
+  if (plan && plan->kind != ConversionPlan::Kind::Shared)
+    return success();
+  uint64_t bytes =
+      (type.getNumElements() * bitsOf(type) / 8) >> gf2::rank(from.columns(Dim::Block));
+  if (bytes > features.memoryBytes)
+    return convert.emitError("expected a tile of at most ")
+           << features.memoryBytes << " bytes to convert on " << gpu.chip << ", got " << bytes;
+  if (!plan)
+    return convert.emitError("expected a layout that holds all elements of the other one");
+  // What a loop does not change is written before it. Products read it in each iteration, so that
+  // it takes no registers between; others have it from there on.
+  Operation *place = convert;
+  while (auto loop = dyn_cast<scf::ForOp>(place->getParentOp())) {
+    if (!loop.isDefinedOutsideOfLoop(convert.getInput()))
+      break;
+    place = loop;
+  }
+  bool isForProducts = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
+  builder.setInsertionPoint(place);
+  loc = convert.getLoc();
+  std::optional<Layout> memory = memoryForGroups(convert);
+  Value buffer = memory ? written(convert.getInput(), *memory, place) : Value();
+  if (!buffer)
+    buffer = write(convert.getInput(), memory.value_or(plan->exchange.memory));
+  // The later it is read, the more is written before one barrier, and the shorter are its registers
+  // taken.
+  if (place == convert || isForProducts)
+    builder.setInsertionPoint(firstUse(convert));
+  convert.replaceAllUsesWith(SharedLoadOp::create(builder, loc, type, buffer, zero()).getResult());
+  convert.erase();
+  return success();
+}
+
+LogicalResult Expansion::run() {
+  for (auto reduce : all<tile::ReduceOp>())
+    if (failed(expand(reduce)))
+      return failure();
+  initDsmem();
+  for (ScanOp scan : all<ScanOp>())
+    if (failed(expand(scan)))
+      return failure();
+  for (MmaOp mma : all<MmaOp>())
+    expand(mma);
+  for (ConvertOp convert : all<ConvertOp>())
+    if (failed(expand(convert)))
+      return failure();
+  return success();
+}
+
+namespace {
+struct TileLowerLayoutConversions
+    : tile::impl::TileLowerLayoutConversionsBase<TileLowerLayoutConversions> {
+  using TileLowerLayoutConversionsBase::TileLowerLayoutConversionsBase;
+
+  void runOnOperation() override {
+    FailureOr<GpuDescription> gpu = gpuOf(getOperation());
+    if (failed(gpu))
+      return signalPassFailure();
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (failed(Expansion(kernel, *gpu).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,83 @@
+//===- MergeLoads.cpp - A tile is loaded once, whatever pads it -----------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/Dominance.h"
+#include "tessera/Dialect/Tile/Analysis/Coordinates.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEMERGELOADS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+namespace {
+class Merger {
+public:
+  explicit Merger(KernelOp kernel) : coordinates(kernel), dominance(kernel), kernel(kernel) {}
+
+  void run() {
+    SmallVector<LoadOp> loads;
+    kernel.walk([&](LoadOp load) {
+      if (load.getPad())
+        loads.push_back(load);
+    });
+    SmallVector<LoadOp> kept;
+    for (LoadOp load : loads) {
+      auto first = llvm::find_if(kept, [&](LoadOp other) { return canServe(other, load); });
+      if (first == kept.end()) {
+        kept.push_back(load);
+        continue;
+      }
+      if (!isUnseen(load, load))
+        first->setPadAttr(load.getPadAttr());
+      load.getResult().replaceAllUsesWith(first->getResult());
+      load.erase();
+    }
+  }
+
+private:
+  /// Whether one load can take the other's place, with one of their pads.
+  bool canServe(LoadOp first, LoadOp second) {
+    return first.getView() == second.getView() && first.getCoords() == second.getCoords() &&
+           first.getDims() == second.getDims() && first.getType() == second.getType() &&
+           (first.getPadAttr() == second.getPadAttr() || isUnseen(first, first) ||
+            isUnseen(second, second)) &&
+           dominance.dominates(first.getOperation(), second.getOperation());
+  }
+
+  /// Whether nobody sees what a load puts outside of its tensor: it goes, element by element, to
+  /// stores that leave out the same places.
+  bool isUnseen(LoadOp load, Operation *from) {
+    return llvm::all_of(from->getUsers(), [&](Operation *user) {
+      if (isa<MapOp, tile::CastOp, BitcastOp>(user))
+        return isUnseen(load, user);
+      auto store = dyn_cast<StoreOp>(user);
+      return store && store.getBounded() && hasSamePlaces(load, store);
+    });
+  }
+
+  bool hasSamePlaces(LoadOp load, StoreOp store) {
+    if (store.getDims() != load.getDims() || store.getCoords() != load.getCoords())
+      return false;
+    return llvm::all_of(load.getDims(), [&](int64_t dim) {
+      return dim < 0 ||
+             coordinates.size(load.getView(), dim) == coordinates.size(store.getView(), dim);
+    });
+  }
+
+  Coordinates coordinates;
+  DominanceInfo dominance;
+  KernelOp kernel;
+};
+
+struct TileMergeLoads : tile::impl::TileMergeLoadsBase<TileMergeLoads> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      Merger(kernel).run();
+  }
+};
+} // namespace

@@ -1,0 +1,69 @@
+//===- RoundMmaOperands.cpp - Operands of products in narrow types ----------===//
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEROUNDMMAOPERANDS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+/// The operand in type `narrow`: what it was widened from, or rounded.
+static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
+  if (getElementTypeOrSelf(operand) == narrow)
+    return operand;
+  if (auto cast = operand.getDefiningOp<CastOp>())
+    if (getElementTypeOrSelf(cast.getInput()) == narrow)
+      return cast.getInput();
+  auto type = llvm::cast<RankedTensorType>(operand.getType());
+  return CastOp::create(builder, operand.getLoc(), type.clone(narrow), operand);
+}
+
+/// The type that the products of a function may have their operands rounded to; null: none.
+static Type productType(func::FuncOp function) {
+  if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
+    return type.getValue();
+  MLIRContext *context = function.getContext();
+  return llvm::StringSwitch<Type>(gir::numericsOption(function, "matmul"))
+      .Case("tf32", FloatTF32Type::get(context))
+      .Case("bf16", BFloat16Type::get(context))
+      .Default(Type());
+}
+
+namespace {
+struct TileRoundMmaOperands : tile::impl::TileRoundMmaOperandsBase<TileRoundMmaOperands> {
+  using TileRoundMmaOperandsBase::TileRoundMmaOperandsBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      Type type = productType(function);
+      if (!type || (!types.empty() && !llvm::is_contained(types, debugString(type))))
+        continue;
+      function.walk([&](LaunchOp launch) {
+        if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
+          narrow(kernel, type);
+      });
+    }
+  }
+
+  static void narrow(KernelOp kernel, Type type) {
+    kernel.walk([&](MmaOp mma) {
+      if (!getElementTypeOrSelf(mma.getResult()).isF32() ||
+          !getElementTypeOrSelf(mma.getLhs()).isF32())
+        return;
+      OpBuilder builder(mma);
+      Value lhs = narrowed(builder, mma.getLhs(), type),
+            rhs = narrowed(builder, mma.getRhs(), type);
+      mma.getLhsMutable().assign(lhs);
+      mma.getRhsMutable().assign(rhs);
+    });
+  }
+};
+} // namespace

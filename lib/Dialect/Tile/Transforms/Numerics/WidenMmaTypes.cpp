@@ -1,0 +1,81 @@
+//===- WidenMmaTypes.cpp - Products without tensor cores ------------------===//
+#include "MathBuilder.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/Support/DebugStringHelper.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEWIDENMMATYPES
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+/// 256 products of two bytes, with or without a sign, stay below 2^24.
+static constexpr int64_t kExactDepth = 256;
+
+static void widenFloats(MmaOp mma) {
+  ImplicitLocOpBuilder builder(mma.getLoc(), mma);
+  Type wide = builder.getF32Type();
+  Value lhs = Term(builder, mma.getLhs()).cast(wide).get();
+  Value rhs = Term(builder, mma.getRhs()).cast(wide).get();
+  Term acc = Term(builder, mma.getAcc());
+  Term sum(builder, MmaOp::create(builder, lhs, rhs, acc.cast(wide).get()));
+  mma.replaceAllUsesWith(sum.cast(acc.element()).get());
+  mma.erase();
+}
+
+static bool isByte(Value operand) {
+  Type element = getElementTypeOrSelf(operand);
+  return element.isInteger() && element.getIntOrFloatBitWidth() == 8;
+}
+
+/// The byte that an integer was widened from, or the value itself.
+static Value narrowest(Value operand) {
+  auto cast = operand.getDefiningOp<CastOp>();
+  return cast && isByte(cast.getInput()) ? cast.getInput() : operand;
+}
+
+static void widenBytes(MmaOp mma) {
+  ImplicitLocOpBuilder builder(mma.getLoc(), mma);
+  Term lhs(builder, narrowest(mma.getLhs())), rhs(builder, narrowest(mma.getRhs()));
+  Term acc(builder, mma.getAcc());
+  Type wide = lhs.type().getDimSize(1) <= kExactDepth ? Type(builder.getF32Type())
+                                                      : Type(builder.getF64Type());
+  Term zero = acc.cast(wide).number(0);
+  Term sum(builder, MmaOp::create(builder, lhs.cast(wide).get(), rhs.cast(wide).get(), zero.get()));
+  mma.replaceAllUsesWith((acc + sum.cast(acc.element())).get());
+  mma.erase();
+}
+
+namespace {
+struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> {
+  using TileWidenMmaTypesBase::TileWidenMmaTypesBase;
+
+  /// Whether tensor cores have a product as it is.
+  bool isKept(MmaOp mma) {
+    Type lhs = getElementTypeOrSelf(mma.getLhs());
+    return lhs == getElementTypeOrSelf(mma.getRhs()) &&
+           llvm::is_contained(keep, debugString(lhs)) && fragmentDepth(mma) &&
+           mma.getType().getShape()[1] >= int64_t(columns);
+  }
+
+  void runOnOperation() override {
+    SmallVector<MmaOp> floats, bytes;
+    getOperation()->walk([&](MmaOp mma) {
+      if (isKept(mma))
+        return;
+      Type element = getElementTypeOrSelf(mma.getLhs());
+      if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
+        floats.push_back(mma);
+      else if (element.isInteger() && isByte(narrowest(mma.getLhs())) &&
+               isByte(narrowest(mma.getRhs())))
+        bytes.push_back(mma);
+    });
+    llvm::for_each(floats, widenFloats);
+    llvm::for_each(bytes, widenBytes);
+  }
+};
+} // namespace

@@ -1,0 +1,28 @@
+// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-align-operands))' | FileCheck %s
+// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-align-operands),convert-graph-to-sched{target=sm_90:ptx})' | FileCheck %s --check-prefix=SCHED
+
+// Rows of 2,002 bytes are copied to multiples of 16 bytes; those of 2,048 are read where they are.
+// CHECK-LABEL: @odd_rows
+// CHECK-NEXT: %[[A:.*]] = gir.materialize %arg0 isolated align_rows 16 because
+// CHECK-NEXT: gir.contract %[[A]], %arg1
+// SCHED-LABEL: @odd_rows
+// SCHED: sched.kernel @odd_rows_0{{.*}} -> (%{{.*}} : !gir.tensor<8192, 1008, bf16>)
+// SCHED: sched.kernel @odd_rows_1
+func.func @odd_rows(%a: !gir.tensor<8192, 1001, bf16> {gir.contiguous}, %b: !gir.tensor<1001, 1024, bf16> {gir.contiguous}) -> !gir.tensor<8192, 1024, bf16> {
+  %0 = gir.contract %a, %b batch [] x [] over [1] x [0] : (!gir.tensor<8192, 1001, bf16>, !gir.tensor<1001, 1024, bf16>) -> !gir.tensor<8192, 1024, bf16>
+  return %0 : !gir.tensor<8192, 1024, bf16>
+}
+
+// Few multiplications do not pay for a copy, and strides that are not known cannot be told odd.
+// CHECK-LABEL: @small
+// CHECK-NEXT: gir.contract %arg0, %arg1
+func.func @small(%a: !gir.tensor<512, 1001, bf16> {gir.contiguous}, %b: !gir.tensor<1001, 512, bf16> {gir.contiguous}) -> !gir.tensor<512, 512, bf16> {
+  %0 = gir.contract %a, %b batch [] x [] over [1] x [0] : (!gir.tensor<512, 1001, bf16>, !gir.tensor<1001, 512, bf16>) -> !gir.tensor<512, 512, bf16>
+  return %0 : !gir.tensor<512, 512, bf16>
+}
+// CHECK-LABEL: @strided
+// CHECK-NEXT: gir.contract %arg0, %arg1
+func.func @strided(%a: !gir.tensor<8192, 1001, bf16>, %b: !gir.tensor<1001, 1024, bf16> {gir.contiguous}) -> !gir.tensor<8192, 1024, bf16> {
+  %0 = gir.contract %a, %b batch [] x [] over [1] x [0] : (!gir.tensor<8192, 1001, bf16>, !gir.tensor<1001, 1024, bf16>) -> !gir.tensor<8192, 1024, bf16>
+  return %0 : !gir.tensor<8192, 1024, bf16>
+}

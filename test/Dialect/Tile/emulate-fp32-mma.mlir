@@ -1,0 +1,82 @@
+// RUN: tessera-opt %s -tile-emulate-fp32-mma | FileCheck %s
+
+// A sum that a loop only carries: the small products are carried beside it.
+// CHECK-LABEL: tile.kernel @carried
+// CHECK:         %[[SUMS:.*]]:2 = scf.for {{.*}} iter_args(%[[LARGE:.*]] = %{{.*}}, %[[SMALL:.*]] = %{{.*}})
+// CHECK:           %[[X:.*]] = tile.load
+// CHECK:           %[[Y:.*]] = tile.load
+// CHECK:           %[[LEAST:.*]] = tile.map maximum(%[[X]], %{{.*}})
+// CHECK:           %[[BOUNDED:.*]] = tile.map minimum(%[[LEAST]], %{{.*}})
+// CHECK:           %[[BITS:.*]] = tile.bitcast %[[BOUNDED]]
+// CHECK:           %[[HALF:.*]] = tile.map add(%[[BITS]], %{{.*}})
+// CHECK:           %[[CUT:.*]] = tile.map bitwise_and(%[[HALF]], %{{.*}})
+// CHECK:           %[[FIRST:.*]] = tile.bitcast %[[CUT]]
+// CHECK:           %[[HI:.*]] = tile.cast %[[FIRST]] : tensor<16x32xf32> -> tensor<16x32xtf32>
+// CHECK:           %[[REST:.*]] = tile.map sub(%[[X]], %[[FIRST]])
+// CHECK:           %[[LO:.*]] = tile.cast %[[REST]] : tensor<16x32xf32> -> tensor<16x32xtf32>
+// CHECK:           %[[NEXT:.*]] = tile.mma %[[HI]], %[[YHI:.*]], %[[LARGE]]
+// CHECK:           %[[A:.*]] = tile.mma %[[LO]], %[[YHI]], %[[SMALL]]
+// CHECK:           %[[B:.*]] = tile.mma %[[HI]], %{{.*}}, %[[A]]
+// CHECK:           scf.yield %[[NEXT]], %[[B]]
+// CHECK:         %[[SUM:.*]] = tile.map add(%[[SUMS]]#0, %[[SUMS]]#1)
+// CHECK:         tile.store %[[SUM]]
+tile.kernel @carried(%x: !tile.view<16x?xf32, strides = [?, 1]>, %y: !tile.view<?x16xf32, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<16x16xf32>) {
+    %a = tile.load %x[%c0, %i] dims [0, 1] : <16x?xf32, strides = [?, 1]> -> tensor<16x32xf32>
+    %b = tile.load %y[%i, %c0] dims [0, 1] : <?x16xf32, strides = [16, 1]> -> tensor<32x16xf32>
+    %next = tile.mma %a, %b, %acc : (tensor<16x32xf32>, tensor<32x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  }
+  tile.store %sum, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
+  tile.return
+}
+
+// What is widened from 16 bits is a tf32 as it is: one small product, joined at once.
+// CHECK-LABEL: tile.kernel @widened
+// CHECK-COUNT-2: tile.mma
+// CHECK-NOT:     tile.mma
+// CHECK:         tile.map add
+// CHECK-LABEL: tile.kernel @both
+// CHECK-COUNT-1: tile.mma
+// CHECK-NOT:     tile.m
+// CHECK:         tile.store
+tile.kernel @widened(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %v = tile.load %x[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %w = tile.cast %v : tensor<16x16xbf16> -> tensor<16x16xf32>
+  %a = tile.load %z[%c0, %c0] dims [0, 1] : <16x16xf32, strides = [16, 1]> -> tensor<16x16xf32>
+  %d = tile.mma %w, %a, %zero : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  tile.store %d, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
+  tile.return
+}
+tile.kernel @both(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %y: !tile.view<16x16xf16, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %v = tile.load %x[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %w = tile.cast %v : tensor<16x16xbf16> -> tensor<16x16xf32>
+  %a = tile.load %y[%c0, %c0] dims [0, 1] : <16x16xf16, strides = [16, 1]> -> tensor<16x16xf16>
+  %b = tile.cast %a : tensor<16x16xf16> -> tensor<16x16xf32>
+  %d = tile.mma %w, %b, %zero : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  tile.store %d, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
+  tile.return
+}
+
+// Other products stay.
+// CHECK-LABEL: tile.kernel @others
+// CHECK-NOT:     tf32
+tile.kernel @others(%x: !tile.view<16x16xf64, strides = [16, 1]>, %y: !tile.view<16x16xbf16, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
+  %v = tile.load %x[%c0, %c0] dims [0, 1] : <16x16xf64, strides = [16, 1]> -> tensor<16x16xf64>
+  %d = tile.mma %v, %v, %zero : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>
+  tile.store %d, %x[%c0, %c0] dims [0, 1] : tensor<16x16xf64>, <16x16xf64, strides = [16, 1]>
+  %zero32 = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %a = tile.load %y[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %e = tile.mma %a, %a, %zero32 : (tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  tile.store %e, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
+  tile.return
+}

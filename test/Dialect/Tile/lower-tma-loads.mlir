@@ -1,0 +1,185 @@
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=3 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 most=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-pipeline-loops | FileCheck %s --check-prefix=REST
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 most=98367" | FileCheck %s --check-prefix=FULL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 most=98368" | FileCheck %s --check-prefix=ROOM
+
+// Two iterations are loaded before the loop; each iteration waits at its mbarrier and asks for the tiles of the iteration after the next, into
+// the stage that was read before. Rows of 128 bytes are swizzled whole, rows of 256 are two boxes.
+// CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+// CHECK-DAG: #[[B:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d1:64] -> d0:64 d1:128">
+// CHECK-LABEL: tile.kernel @product
+// CHECK: %[[BA:.*]] = tile.alloc : <3, tensor<64x64xbf16, #[[A]]>>
+// CHECK-NEXT: %[[BB:.*]] = tile.alloc : <3, tensor<64x128xbf16, #[[B]]>>
+// CHECK-NEXT: %[[G:.*]] = tile.mbarrier_alloc arrivals 2 : <3>
+// CHECK-COUNT-4: tile.tma_load
+// CHECK: scf.for %[[K:.*]] = {{.*}} iter_args({{.*}}, %[[SLOT:.*]] = %{{.*}}, %[[FREE:.*]] = %{{.*}}, %[[TURN:.*]] = %{{.*}}) ->
+// CHECK-NEXT: tile.mbarrier_wait %[[G]][%[[SLOT]]] phase %[[TURN]]
+// CHECK: scf.if
+// CHECK-NEXT: tile.tma_load %x{{.*}} dims [0, 1] bounded into %[[BA]][%[[FREE]]] full %[[G]][%[[FREE]]] : 
+// CHECK-NEXT: tile.tma_load %w{{.*}} dims [0, 1] bounded into %[[BB]][%[[FREE]]] full %[[G]][%[[FREE]]] warp 1
+// CHECK: %[[X:.*]] = tile.shared_load %[[BA]][%[[SLOT]]]
+// CHECK-NEXT: %[[W:.*]] = tile.shared_load %[[BB]][%[[SLOT]]]
+// CHECK-NEXT: tile.mma %[[X]], %[[W]]
+// SMALL-NOT: tile.tma_load
+// SMALL-LABEL: tile.kernel @product
+// SMALL-NOT: tile.tma_load
+// SMALL: tile.load %x
+// SMALL-NEXT: tile.load %w
+// SMALL-NOT: tile.tma_load
+!a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
+!b = !tile.view<?x128xbf16, strides = [128, 1]>
+!c = !tile.view<64x128xf32, strides = [128, 1]>
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// With the hint, and where rows begin anywhere or pads are no zeros, threads load or copy.
+// CHECK-LABEL: tile.kernel @by_threads
+// CHECK-NOT: tile.tma_load
+// REST-LABEL: tile.kernel @by_threads
+// REST-NOT: tile.tma_load
+// REST: tile.cp_async %x
+// REST-LABEL: tile.kernel @loose
+tile.kernel @by_threads(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 0} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @loose
+// CHECK-NOT: tile.tma_load
+!odd = !tile.view<64x?xbf16, strides = [4097, 1]>
+tile.kernel @loose(%x: !odd, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !odd -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 1.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// Without a hint, products alone keep to copies by threads; an iteration that has more to do takes boxes.
+// CHECK-LABEL: tile.kernel @alone
+// CHECK-NOT: tile.tma_load
+// CHECK-LABEL: tile.kernel @beside
+// CHECK: tile.tma_load %x
+tile.kernel @alone(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+tile.kernel @beside(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    %more = tile.map add(%next, %next) : (tensor<64x128xf32>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %more : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// Where warpgroups multiply, a loop that goes on with the same tiles takes them from the same stages, which the first loop fills for it.
+// CHECK-LABEL: tile.kernel @rest
+// CHECK-COUNT-1: tile.mbarrier_alloc
+// CHECK: %[[END:.*]] = arith.maxsi %n, %m
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: %[[FIRST:.*]]:4 = scf.for %{{.*}} = %{{.*}} to %n
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: tile.tma_load %x{{.*}} bounded
+// CHECK: scf.for %{{.*}} = %n to %m {{.*}} iter_args(%{{.*}} = %[[FIRST]]#0, %[[SLOT:[^ ]*]] = %[[FIRST]]#1, %[[FREE:[^ ]*]] = %[[FIRST]]#2, %[[TURN:[^ ]*]] = %[[FIRST]]#3)
+// CHECK: tile.mbarrier_wait %{{.*}}[%[[SLOT]]] phase %[[TURN]]
+// CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK: tile.tma_load %x{{.*}} into %{{.*}}[%[[FREE]]]
+// CHECK-NOT: tile.load
+tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
+  %first = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %next : tensor<64x128xf32>
+  }
+  %sum = scf.for %k = %n to %m step %c1 iter_args(%acc = %first) -> (tensor<64x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    %twice = tile.map add(%next, %next) : (tensor<64x128xf32>, tensor<64x128xf32>) -> tensor<64x128xf32>
+    scf.yield %twice : tensor<64x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x128xf32>, !c
+  tile.return
+}
+
+// Where the first loop may end before it begins, the other one begins with other iterations than that: it has its own stages.
+// CHECK-LABEL: tile.kernel @other_way
+// CHECK: tile.mbarrier_alloc
+// CHECK: scf.for %{{.*}} = %l to %n
+// CHECK: tile.mbarrier_alloc
+// CHECK: scf.for %{{.*}} = %n to %m
+// CHECK-NOT: tile.load
+// Another mbarrier for each stage, where warps of several groups tell that they have left it, must have room, too; else there is a stage less.
+// FULL-LABEL: tile.kernel @other_way
+// FULL: tile.mbarrier_alloc {{.*}}: <2>
+// ROOM-LABEL: tile.kernel @other_way
+// ROOM: tile.mbarrier_alloc {{.*}}: <3>
+!more = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
+!wide = !tile.view<128x128xf32, strides = [128, 1]>
+tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %first = scf.for %k = %l to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] : !more -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  %sum = scf.for %k = %n to %m step %c1 iter_args(%acc = %first) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : bf16 : !more -> tensor<128x64xbf16>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : bf16 : !b -> tensor<64x128xbf16>
+    %next = tile.mma %a, %b, %acc : (tensor<128x64xbf16>, tensor<64x128xbf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    %twice = tile.map add(%next, %next) : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %twice : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !wide
+  tile.return
+}

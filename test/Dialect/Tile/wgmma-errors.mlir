@@ -1,0 +1,129 @@
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @used_early(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected an accumulator that is waited for before other operations use it}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  // expected-note @+1 {{it is used here}}
+  %1 = tile.map exp2(%0) : (!s) -> !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @used_after_a_loop(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %sum = scf.for %k = %i to %i step %i iter_args(%acc = %zero) -> (!s) {
+    // expected-error @+1 {{expected an accumulator that is waited for before other operations use it}}
+    %0 = tile.wgmma %x[%i], %x[%i], %acc : !b, !b, !s
+    scf.yield %0 : !s
+  }
+  // expected-note @+1 {{it is used here}}
+  %1 = tile.map exp2(%sum) : (!s) -> !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @warps(%i: index) grid 1 hints {num_warps = 8} {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected the layout of a wgmma accumulator of 8 warps}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1, d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @not_swizzled(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a layout that wgmma reads for}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @alignment(%i: index) grid 1 {
+  %x = tile.alloc offset 512 : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a buffer at a multiple of 1024 bytes, got offset 512}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#left = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+#rows = #tile.layout<"register[d1:1, d1:2, d1:4, d0:16, d0:32] lane[d1:8, d1:16, d1:32, d0:1, d0:2] warp[d0:4, d0:8] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #left>
+tile.kernel @lhs(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %p = tile.constant 0.0 : bf16 : tensor<64x64xbf16, #rows>
+  // expected-error @+1 {{expected the layout of a wgmma left operand of 4 warps}}
+  %0 = tile.wgmma %p, %x[%i], %zero : tensor<64x64xbf16, #rows>, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @no_stage(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a stage for lhs in a buffer and none for lhs in registers}}
+  %0 = tile.wgmma %x, %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+tile.kernel @pending() grid 1 {
+  // expected-error @+1 {{expected at least 0 pending groups, got -1}}
+  tile.wgmma_wait -1
+  tile.return
+}
+
+// -----
+
+// Each CTA of a cluster has the accumulator of its own split.
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d2:1, d1:8, d2:8, d2:16, d2:32] lane[d2:2, d2:4, d1:1, d1:2, d1:4] warp[d1:16, d1:32] block[d0:1] -> d0:2 d1:64 d2:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<2x64x64xf32, #sums>
+tile.kernel @splits(%i: index) grid 1 hints {cluster_size = 2} {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a layout that wgmma reads for}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}

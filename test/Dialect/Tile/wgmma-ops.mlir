@@ -1,0 +1,35 @@
+// RUN: %tessera_opt %s | %tessera_opt | FileCheck %s
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#left = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+
+// CHECK-LABEL: tile.kernel @mma
+tile.kernel @mma(%n: index) grid 1 hints {num_warps = 4} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x = tile.alloc offset 0 : !b
+  %y = tile.alloc offset 16384 : !b
+  %p = tile.constant 1.0 : bf16 : tensor<64x64xbf16, #left>
+  %zero = tile.constant 0.0 : f32 : !s
+  // CHECK: tile.wgmma_fence{{$}}
+  tile.wgmma_fence
+  // CHECK-NEXT: %[[FIRST:.*]] = tile.wgmma %{{.*}}, %{{.*}}[%{{.*}}], %{{.*}} : tensor<64x64xbf16, #{{.*}}>, <2, tensor<64x64xbf16, #{{.*}}>>, tensor<64x64xf32, #{{.*}}>
+  %0 = tile.wgmma %p, %y[%c0], %zero : tensor<64x64xbf16, #left>, !b, !s
+  // Loops carry accumulators in flight.
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %0) -> (!s) {
+    // CHECK: tile.wgmma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} : !tile.buffer<2, tensor<64x64xbf16, #{{.*}}>>, <2, tensor<64x64xbf16, #{{.*}}>>, tensor<64x64xf32, #{{.*}}>
+    %1 = tile.wgmma %x[%c0], %y[%c1], %acc : !b, !b, !s
+    // CHECK-NEXT: tile.wgmma_commit{{$}}
+    tile.wgmma_commit
+    // CHECK-NEXT: tile.wgmma_wait 1{{$}}
+    tile.wgmma_wait 1
+    scf.yield %1 : !s
+  }
+  // CHECK: %{{.*}}:2 = tile.wgmma_wait 0, %{{.*}}, %[[FIRST]] : tensor<64x64xf32, #{{.*}}>, tensor<64x64xf32, #{{.*}}>
+  %done:2 = tile.wgmma_wait 0, %sum, %0 : !s, !s
+  %both = tile.map add(%done#0, %done#1) : (!s, !s) -> !s
+  tile.return
+}
