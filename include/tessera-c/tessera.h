@@ -126,7 +126,8 @@ typedef struct tessera_compile_request {
   const char *target;
   /// "numerics", "matmul", "fast_math", "deterministic", …; for code generation
   /// "optimization_level" (0 to 3), "tensor_cores", "profiling", "tuning" (true or false; since ABI
-  /// 1.2).
+  /// 1.2); "remarks" ("missed" or "all"): what passes report, as diagnostics of severity
+  /// TESSERA_REMARK, or in the text "explain" where that is requested.
   const tessera_option *options;
   uint64_t option_count;
   tessera_resolve_fn resolve; ///< null: the text is a whole file and resolves its names itself

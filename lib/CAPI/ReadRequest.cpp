@@ -146,7 +146,13 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
     std::string key = text(given.options[i].key), value = text(given.options[i].value);
     if (key == "input")
       request.isIR = value == "mlir";
-    else if (isCodeOption(key)) {
+    else if (key == "remarks") {
+      if (value != "missed" && value != "all") {
+        error = "option 'remarks' is '" + value + "', expected 'missed' or 'all'";
+        return false;
+      }
+      request.remarks = value == "all" ? RemarkFilter::All : RemarkFilter::Missed;
+    } else if (isCodeOption(key)) {
       if (!readCodeOption(key, value, request.codeOptions, error))
         return false;
       request.givenCodeOptions.insert(key);

@@ -1,6 +1,7 @@
 //===- Compilation.cpp - One walk through the stages ----------------------===//
 #include "Compilation.h"
 #include "Contracts.h"
+#include "RemarkCollector.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -80,6 +81,8 @@ Compilation::Compilation(const CompileRequest &request, CompileResult &result)
     : request(request), result(result), context(stageRegistry(), MLIRContext::Threading::DISABLED),
       bridge(context, result.diagnostics) {
   context.printOpOnDiagnostic(false);
+  if (request.remarks != RemarkFilter::None)
+    collectRemarks(context, request.remarks, result.diagnostics.sources, result.remarks);
   if (request.recordPasses)
     context.registerActionHandler(
         [this](llvm::function_ref<void()> run, const tracing::Action &action) {

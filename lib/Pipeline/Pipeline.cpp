@@ -8,6 +8,7 @@
 #include "GpuTarget.h"
 #include "MeasuredBackends.h"
 #include "Promotions.h"
+#include "RemarkCollector.h"
 #include "StagePasses.h"
 #include "Tuning.h"
 
@@ -31,7 +32,8 @@ namespace {
 Stage lastStage(const CompileRequest &request) {
   if (request.code)
     return Stage::Bundle;
-  Stage last = request.launcher ? Stage::Target : request.explain ? Stage::Sched : Stage::Graph;
+  bool needsTarget = request.launcher || request.remarks != RemarkFilter::None;
+  Stage last = needsTarget ? Stage::Target : request.explain ? Stage::Sched : Stage::Graph;
   return request.texts.empty() ? last : std::max(last, *request.texts.rbegin());
 }
 
@@ -257,6 +259,12 @@ void compile(const CompileRequest &given, CompileResult &result) {
     withCompilation(plain, result, perform);
     if (result.outcome == Outcome::Ok)
       tellUnusableTuning(llvm::StringRef(wanted.target).split(':').first.str());
+  }
+  if (request.remarks != RemarkFilter::None && result.outcome == Outcome::Ok) {
+    if (request.explain)
+      result.explanation += "\n" + explainRemarks(result.remarks, result.diagnostics.sources);
+    else
+      addRemarks(result.remarks, result.diagnostics);
   }
   if (dump)
     dump->write(result);

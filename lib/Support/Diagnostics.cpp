@@ -83,6 +83,8 @@ std::string_view tessera::severityName(Severity severity) {
     return "warning";
   case Severity::Note:
     return "note";
+  case Severity::Remark:
+    return "remark";
   }
   return "";
 }
@@ -137,6 +139,10 @@ Diagnostic &Diagnostics::error(SourceRange range, std::string message) {
 
 Diagnostic &Diagnostics::warning(SourceRange range, std::string message) {
   return add(Severity::Warning, range, std::move(message));
+}
+
+Diagnostic &Diagnostics::remark(SourceRange range, std::string message) {
+  return add(Severity::Remark, range, std::move(message));
 }
 
 void Diagnostics::rewind(Checkpoint checkpoint) {

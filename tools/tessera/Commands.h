@@ -25,6 +25,12 @@ struct Options {
   std::string diagnostics = "text";
   std::string output;
 
+  // compile
+  std::string remarks; ///< "missed", "all", or empty
+
+  // explain
+  bool missed = false;
+
   // build
   std::vector<std::string> programs; // FILE[::FUNCTION]
   std::vector<std::string> architectures;

@@ -22,6 +22,8 @@ int compile(const Options &options) {
   if (!program.read(options.program, options))
     return Usage;
   program.takeAnnotations();
+  if (!options.remarks.empty())
+    program.setOption("remarks", options.remarks);
   bool emits = !options.emit.empty() && options.emit != "bundle";
   if (emits)
     program.want(options.emit);
@@ -45,6 +47,8 @@ int explain(const Options &options) {
     return Usage;
   program.takeAnnotations();
   program.want("explain");
+  if (options.missed)
+    program.setOption("remarks", "missed");
   Result result = program.compile(/*code=*/false);
   showDiagnostics(result.get(), options);
   tessera_status status = tessera_result_status(result.get());

@@ -37,6 +37,11 @@ public:
   /// Whether arguments can be made up; false after a message when a size is no number.
   bool hasAllSizes() const;
 
+  /// Sets an option of the compiler.
+  void setOption(std::string key, std::string value) {
+    program.options.emplace_back(std::move(key), std::move(value));
+  }
+
   /// Asks for the text of a stage.
   void want(const std::string &stage) { stages.push_back(stage); }
 

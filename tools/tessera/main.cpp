@@ -65,6 +65,13 @@ CLI::App *addCompile(CLI::App &app, Options &options) {
       ->check(CLI::IsMember({"graph", "sched", "tile", "placed", "target", "llvm", "asm", "bundle",
                              "ptx", "tileir", "tileir-bytecode", "cubin", "sass", "launcher"}));
   command->add_option("-o,--output", options.output, "the file to write, - for standard output");
+  command
+      ->add_option("--remarks", options.remarks,
+                   "print what passes report: missed (where one does not apply, and why) or all; "
+                   "default: missed")
+      ->check(CLI::IsMember({"missed", "all"}))
+      ->expected(0, 1)
+      ->default_str("missed");
   return command;
 }
 
@@ -84,6 +91,8 @@ CLI::App *addExplain(CLI::App &app, Options &options) {
   CLI::App *command = app.add_subcommand("explain", "print the scheduler's decisions in words");
   addProgramOptions(*command, options, annotationHelp);
   command->add_option("-o,--output", options.output, "the file to write, - for standard output");
+  command->add_flag("--missed", options.missed,
+                    "also print which passes do not apply where they could be expected, and why");
   return command;
 }
 

@@ -71,6 +71,21 @@ struct CodeOptions {
   bool tuning = true;             ///< measured tiles and hints are taken, where there are some
 };
 
+/// The remarks of passes that are requested.
+enum class RemarkFilter { None, Missed, All };
+
+/// A pass reports that it applies, or why it does not.
+struct PassRemark {
+  bool isMissed = false;
+  std::string pass;   ///< "tile-lower-wgmma"
+  std::string name;   ///< identifies the reason: "UnalignedRows"
+  std::string kernel; ///< or the function
+  std::string reason;
+  SourceRange range; ///< in the program, if it is known
+
+  bool operator==(const PassRemark &) const = default;
+};
+
 struct CompileRequest {
   /// Source text, the function, its arguments' types, options.
   Request program;
@@ -90,6 +105,9 @@ struct CompileRequest {
   bool recordPasses = false;
   /// The scheduler's decisions in words are wanted.
   bool explain = false;
+  /// The remarks of passes that are wanted: in the explanation if there is one, otherwise among the
+  /// diagnostics.
+  RemarkFilter remarks = RemarkFilter::None;
   /// The host side as C++ is wanted, of a GPU.
   bool launcher = false;
   /// A bundle is wanted; otherwise the walk ends with the last wanted text.
@@ -111,6 +129,7 @@ struct CompileResult {
   FrontendInfo info;
   std::map<Stage, std::string> texts; ///< bytes for the stages tileir-bytecode and cubin
   std::string explanation;
+  std::vector<PassRemark> remarks;
   std::string launcher;
   std::vector<uint8_t> bundle;
   /// The passes that ran, in order: "STAGE PASS", where STAGE is that of the pass's input. Empty

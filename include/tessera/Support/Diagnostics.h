@@ -80,7 +80,7 @@ private:
   std::vector<std::unique_ptr<SourceBuffer>> buffers;
 };
 
-enum class Severity { Error, Warning, Note };
+enum class Severity { Error, Warning, Note, Remark };
 std::string_view severityName(Severity severity);
 
 /// A replacement of these bytes by this text; an empty range inserts.
@@ -125,6 +125,7 @@ public:
 
   Diagnostic &error(SourceRange range, std::string message);
   Diagnostic &warning(SourceRange range, std::string message);
+  Diagnostic &remark(SourceRange range, std::string message);
 
   bool hasErrors() const { return errors != 0; }
   size_t errorCount() const { return errors; }
