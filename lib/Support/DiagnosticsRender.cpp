@@ -133,7 +133,7 @@ private:
   }
 
   void severity(Severity severity) {
-    std::string_view codes[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
+    std::string_view codes[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;34m"};
     style(codes[unsigned(severity)], std::string(severityName(severity)) + ": ");
   }
 
