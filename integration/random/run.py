@@ -28,6 +28,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,9 +45,8 @@ from worker import VARIANTS
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent.parent / "python"  # in an archive
 CHUNK = 25
-TIME_LIMIT = (
-    3600  # seconds for one chunk that waits; what computes for too long is ended by the worker
-)
+TIME_LIMIT = 3600  # seconds for one chunk
+LATE = 300  # seconds that a program may take after the deadline, until which programs are started
 STATUSES = ("ok", "wrong", "error", "crash", "skipped")
 SEEDS_SHOWN, MESSAGE_SHOWN = 12, 200
 
@@ -78,19 +78,24 @@ def run_chunk(
         while first < end and time.monotonic() < deadline:
             words = map(str, [first, end, path, deadline, calls, *mode])
             command = [sys.executable, str(HERE / "worker.py"), *words]
+            limit = min(TIME_LIMIT, deadline + LATE - time.monotonic())
+            # A session of its own, so that assemblers end with the worker.
+            worker = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
             try:
-                done = subprocess.run(
-                    command,
-                    env=environment,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    timeout=TIME_LIMIT,
-                )
-                if done.returncode == 0:
+                _, errors = worker.communicate(timeout=limit)
+                if worker.returncode == 0:
                     return
-                cause = f"exit status {done.returncode}: {done.stderr.decode(errors='replace')[-300:].strip()}"
+                cause = f"exit status {worker.returncode}: {errors.decode(errors='replace')[-300:].strip()}"
             except subprocess.TimeoutExpired:
-                cause = f"no result within {TIME_LIMIT} s"
+                os.killpg(worker.pid, signal.SIGKILL)
+                worker.communicate()
+                cause = f"no result within {limit:.0f} s"
             _, crashed = read_report(path)
             crashed = first if crashed is None else crashed
             with open(path, "a") as out:

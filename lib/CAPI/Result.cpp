@@ -23,7 +23,7 @@ static tessera_status statusOf(Outcome outcome) {
 
 void tessera_result::addDiagnostic(const Diagnostic &diagnostic) {
   static constexpr tessera_severity severities[] = {TESSERA_ERROR, TESSERA_WARNING, TESSERA_NOTE,
-                                                  TESSERA_REMARK};
+                                                    TESSERA_REMARK};
   const SourceManager &sources = compiled.diagnostics.sources;
   tessera_diagnostic flat = {};
   flat.severity = severities[size_t(diagnostic.severity)];

@@ -1,7 +1,8 @@
 //===- RemarkCollector.h - Remarks of passes among the results -*- C++ -*-===//
 //
 // While a collector lives, the remarks that passes emit on a context are collected in the order of
-// emission. A remark that repeats an earlier one (passes also run on copies of a module) is dropped.
+// emission. A remark that repeats an earlier one (passes also run on copies of a module) is
+// dropped.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_REMARKCOLLECTOR_H

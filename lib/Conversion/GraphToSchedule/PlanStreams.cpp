@@ -11,6 +11,7 @@
 // inside of a block.
 //
 //===----------------------------------------------------------------------===//
+#include "Contraction.h"
 #include "Levels.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -238,13 +239,30 @@ double elementsBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &
   return elements;
 }
 
-/// Of these, how many a program has that keeps a whole row of the stream.
-double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, const KernelPlan &plan) {
+/// How many elements of other dimensions a CTA or grid task has beside a whole row along `over`.
+double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<std::string> over) {
   constexpr double room = 8192;
   double row = 1;
-  for (const std::string &dim : plan.stream)
+  for (const std::string &dim : over)
     row *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
   return std::max(1.0, room / row);
+}
+
+/// Whether computing a reduction again for every tile of the `beside` elements that share its
+/// result takes longer than storing it: more than a launch, and more than a part of the `total`
+/// work.
+bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, Expr r,
+                      double beside, double total) {
+  double launch = machine.isGpu ? 1 << 22 : 1 << 17; // scalar steps
+  double again = (beside / elementsAtOnce(pool, facts, r->over) - 1) * work(pool, facts, r);
+  return again > 0.15 * total && again > launch;
+}
+
+/// Whether a reduction is a sum of products of two sides, each of which has dimensions of its own.
+bool isContraction(ExprPool &pool, Expr r) {
+  auto sides = splitContraction(pool, r->args[0], DimSet(r->over.begin(), r->over.end()),
+                                /*weight=*/nullptr, {});
+  return sides && !sides->rows.empty() && !sides->columns.empty();
 }
 
 /// Whether something that goes along the stream has other dimensions than what is reduced there:
@@ -262,7 +280,6 @@ bool multiplies(const KernelPlan &plan) {
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
 std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                               KernelPlan &plan) {
-  constexpr double ofLaunch = 1 << 22; // steps
   DimSet outputDims;
   for (const KernelOutput &output : plan.outputs)
     outputDims.insert(output.expr->dims.begin(), output.expr->dims.end());
@@ -280,13 +297,10 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
     Expr r = *it;
     if (isLevel(plan, r)) {
       double beside = elementsBeside(pool, facts, plan, outputDims), mine = work(pool, facts, r);
-      bool isDear = std::ceil(beside / 256) * mine > 1.15 * total;
-      // What a GPU does not multiply it walks with as many others as registers hold.
-      if (machine.isGpu && !multiplies(plan)) {
-        double again = (beside / elementsAtOnce(pool, facts, plan) - 1) * mine;
-        isDear |= again > 0.15 * total && again > ofLaunch;
-      }
-      if (isDear)
+      bool isExpensive = std::ceil(beside / 256) * mine > 1.15 * total;
+      // Without a contraction, a tile has as many elements beside a row as registers hold.
+      isExpensive |= !multiplies(plan) && isExpensiveAgain(pool, facts, machine, r, beside, total);
+      if (isExpensive)
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
     }
@@ -306,14 +320,16 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
     if (nested)
       return Cut{r->origin, "it is a cascade of its own"};
     // How often it is computed: once per tile of every parallel dimension that it lacks.
-    double repeats = 1;
+    double repeats = 1, beside = 1;
     for (const std::string &dim : outputDims)
       if (!r->dims.count(dim) && !plan.streamSet().count(dim)) {
         int64_t size = std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
         repeats *= std::ceil(size / (size <= 256 ? double(size) : 128.0));
+        beside *= size;
       }
     double mine = work(pool, facts, r);
-    if ((repeats - 1) * mine > 0.15 * (total - mine))
+    if ((repeats - 1) * mine > 0.15 * (total - mine) ||
+        (isExpensiveAgain(pool, facts, machine, r, beside, total) && !isContraction(pool, r)))
       return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
   }
   return std::nullopt;
@@ -341,7 +357,7 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
     for (const std::string &dim : reduce->over)
       steps *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
     if (passes.size() > 1 && steps > 24)
-      return Cut{reduce->origin, "several passes need it and it is dear to compute"};
+      return Cut{reduce->origin, "several passes need it and it is expensive to compute"};
   }
   return std::nullopt;
 }

@@ -73,3 +73,8 @@ def moved(y, x):
 @tsr.function
 def running(x):
     return tsr.cumsum(x, dim=-1)
+
+
+@tsr.function
+def pooled_norm(x):
+    return tsr.amax(tsr.group_norm(x, 1), dim=3)

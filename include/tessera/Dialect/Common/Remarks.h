@@ -23,8 +23,7 @@ namespace tessera {
 /// The name of the innermost symbol that contains an operation: its kernel or function.
 inline llvm::StringRef symbolAround(mlir::Operation *op) {
   for (; op; op = op->getParentOp())
-    if (auto name =
-            op->getAttrOfType<mlir::StringAttr>(mlir::SymbolTable::getSymbolAttrName()))
+    if (auto name = op->getAttrOfType<mlir::StringAttr>(mlir::SymbolTable::getSymbolAttrName()))
       return name.getValue();
   return "";
 }
@@ -36,8 +35,7 @@ inline mlir::remark::detail::InFlightRemark missed(mlir::Operation *op, llvm::St
   if (!op->getContext()->getRemarkEngine())
     return {};
   return mlir::remark::missed(
-      op->getLoc(),
-      mlir::remark::RemarkOpts::name(name).category(pass).function(symbolAround(op)));
+      op->getLoc(), mlir::remark::RemarkOpts::name(name).category(pass).function(symbolAround(op)));
 }
 
 } // namespace tessera

@@ -571,6 +571,30 @@ static bool isScattered(Operation *op) {
          });
 }
 
+/// The elementwise operations that compute a tile, from loads and operations with a layout of their
+/// own.
+static llvm::SetVector<Operation *> elementwiseWork(Value tile) {
+  llvm::SetVector<Operation *> work;
+  auto add = [&](Value value) {
+    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(value.getDefiningOp()))
+      work.insert(value.getDefiningOp());
+  };
+  add(tile);
+  for (unsigned i = 0; i < work.size(); ++i)
+    llvm::for_each(work[i]->getOperands(), add);
+  return work;
+}
+
+/// Whether a broadcast's slice of a layout makes each thread compute a tile for so many elements,
+/// which other threads compute as well, that the code becomes too long. The tile is then computed
+/// in a layout of its own and converted.
+static bool isCodeRepeated(Value tile, const Layout &layout, unsigned threads) {
+  constexpr int64_t mostRepeated = 2048; // instructions of a thread
+  int64_t held = int64_t(1) << layout.columnsOf({Dim::Register}).size(),
+          own = llvm::divideCeil(cast<RankedTensorType>(tile.getType()).getNumElements(), threads);
+  return held > own && int64_t(elementwiseWork(tile).size()) * (held - own) > mostRepeated;
+}
+
 /// Whether warps would each do the same long work on elements of an operand of which all hold the
 /// same: done once and told the others, it is shorter. So it is where lanes hold the same, and what
 /// the work begins with is exchanged in any case: with its own layout, threads keep fewer elements,
@@ -665,7 +689,8 @@ void Assignment::choose(Operation *op) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
       if (std::optional<Layout> wanted = wantedBy(op, i);
-          wanted && !(mma && isWorkRepeated(operand, *wanted)))
+          wanted && !(mma && isWorkRepeated(operand, *wanted)) &&
+          !(isa<BroadcastOp>(op) && isCodeRepeated(operand, *wanted, kLanes * warps)))
         ask(operand, *wanted);
   bool isAsked = op->getNumResults() && layouts.contains(op->getResult(0));
   for (Value result : op->getResults())
