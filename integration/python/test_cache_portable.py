@@ -304,6 +304,12 @@ def test_tools_that_a_compilation_looked_for():
         "ptxas",
     ]
     assert tools.consulted({"backend": "ptx"}) == ["nvjitlink", "ptxas"]
+    # Where tileiras is missing everything is PTX; once it is installed, that is compiled again.
+    assert tools.consulted({"backend": "ptx", "missing": ["tileiras"]}) == [
+        "nvjitlink",
+        "ptxas",
+        "tileiras",
+    ]
     assert tools.consulted({"backend": "ptx+tileir", "assembler": "ptxas 13.0.88"}) == [
         "ptxas",
         "tileiras",

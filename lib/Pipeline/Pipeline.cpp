@@ -12,8 +12,10 @@
 #include "StagePasses.h"
 #include "Tuning.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -60,6 +62,25 @@ SizesAtHand sizesAtHand(const FrontendInfo &info) {
   return sizes;
 }
 
+/// Whether a request needs machine code, which an assembler makes.
+bool needsAssembler(const CompileRequest &request) {
+  return request.code || request.texts.count(Stage::Cubin) || request.texts.count(Stage::Sass);
+}
+
+/// The backend for kernels that either backend can compile: the measured one, otherwise the
+/// schedule chooses for each kernel. All go through PTX where the assembler of CUDA Tile IR is not
+/// installed.
+std::string backendOfEach(Compilation &compilation, const std::string &measured) {
+  std::string error;
+  if (!needsAssembler(compilation.request) || cudatile::findTileiras(error))
+    return measured.empty() ? kBothBackends.str() : measured;
+  remark::analysis(compilation.getModule().getLoc(),
+                   remark::RemarkOpts::name("NoTileiras").category("backend"))
+      << remark::reason("all kernels are compiled through PTX: {0}", error);
+  compilation.result.report["missing"] = llvm::json::Array{"tileiras"};
+  return "ptx";
+}
+
 /// The backend that a GPU's code takes: as the program and its options ask for, or as images say
 /// that a module holds already, or its kernels. Where nothing else does, a wish for a stage of one
 /// backend decides, and what was measured; without that, each kernel's own.
@@ -93,7 +114,7 @@ std::string backendOf(Compilation &compilation) {
     return via.empty() ? "tileir" : via;
   }
   std::string measured = measuredBackend(compilation.getModule(), gpu->gpu.chip);
-  return measured.empty() ? kBothBackends.str() : measured;
+  return measured == "ptx" ? measured : backendOfEach(compilation, measured);
 }
 
 /// The back end for the request's target. Null after an error.

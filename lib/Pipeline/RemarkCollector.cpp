@@ -21,9 +21,11 @@ public:
     PassRemark remark{given.getRemarkType() == llvm::remarks::Type::Missed,
                       given.getCombinedCategoryName().str(),
                       given.getRemarkName().str(),
-                      given.getFunction().str(),
+                      "",
                       "",
                       sourceRange(sources, given.getLocation())};
+    if (given.getFunction() != "<unknown function>") // what MLIR says where there is none
+      remark.kernel = given.getFunction().str();
     for (const remark::detail::Remark::Arg &argument : given.getArgs())
       remark.reason += (remark.reason.empty() ? "" : "; ") + argument.val;
     if (!llvm::is_contained(remarks, remark))
@@ -46,7 +48,9 @@ std::string messageOf(const PassRemark &remark) {
 void collectRemarks(MLIRContext &context, RemarkFilter filter, const SourceManager &sources,
                     std::vector<PassRemark> &remarks) {
   remark::RemarkCategories categories;
-  (filter == RemarkFilter::Missed ? categories.missed : categories.all) = ".*";
+  categories.missed = ".*";
+  if (filter == RemarkFilter::All) // `all` widens the other filters, and enables none of them
+    categories.passed = categories.analysis = categories.failed = ".*";
   // RemarkEmittingPolicyAll reports each remark at once, so that they keep their order.
   LogicalResult enabled = remark::enableOptimizationRemarks(
       context, std::make_unique<Collector>(sources, remarks),
@@ -55,9 +59,11 @@ void collectRemarks(MLIRContext &context, RemarkFilter filter, const SourceManag
 }
 
 void addRemarks(const std::vector<PassRemark> &remarks, Diagnostics &diagnostics) {
-  for (const PassRemark &remark : remarks)
-    diagnostics.remark(remark.range, messageOf(remark))
-        .note({}, "in kernel '" + remark.kernel + "'");
+  for (const PassRemark &remark : remarks) {
+    Diagnostic &added = diagnostics.remark(remark.range, messageOf(remark));
+    if (!remark.kernel.empty())
+      added.note({}, "in kernel '" + remark.kernel + "'");
+  }
 }
 
 std::string explainRemarks(const std::vector<PassRemark> &remarks, const SourceManager &sources) {

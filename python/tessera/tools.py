@@ -162,9 +162,10 @@ _TOOLS = {"nvjitlink": _nvjitlink, "ptxas": _ptxas, "tileiras": _tileiras}
 def consulted(report: dict) -> list[str]:
     """The tools that a compilation searched for, from its report."""
     backend, assembler = str(report.get("backend", "")), str(report.get("assembler", ""))
-    tools = ["tileiras"] if "tileir" in backend else []
+    tools = {"tileiras"} if "tileir" in backend else set()
+    tools.update(report.get("missing", []))
     if "ptx" in backend:
-        tools += ["ptxas"] if assembler.startswith("ptxas ") else ["nvjitlink", "ptxas"]
+        tools.update(["ptxas"] if assembler.startswith("ptxas ") else ["nvjitlink", "ptxas"])
     return sorted(tools)
 
 
