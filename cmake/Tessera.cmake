@@ -38,7 +38,8 @@ add_compile_options(
 add_link_options("--ld-path=${TESSERA_LLVM_TOOLS}/ld.lld" LINKER:--gc-sections)
 include(TesseraSanitize)
 
-set(TESSERA_INCLUDES "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
+set(TESSERA_INCLUDES "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include"
+    "${CMAKE_SOURCE_DIR}/runtime/include")
 set(TESSERA_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 set(TESSERA_ANCHOR "${CMAKE_BINARY_DIR}/pch/Anchor.cpp")
 file(CONFIGURE OUTPUT "${TESSERA_ANCHOR}" CONTENT "// A library needs at least one source file.\n")

@@ -8,6 +8,7 @@
 #include "Manifest.h"
 #include "Names.h"
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/Support/DType.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -52,26 +53,14 @@ struct Signature {
 } // namespace
 
 static bool readTensor(const Object &entry, Item &item) {
-  static const std::map<StringRef, const char *> types = {{"fp64", "double"},
-                                                          {"fp32", "float"},
-                                                          {"bf16", "tessera::bf16"},
-                                                          {"fp16", "tessera::fp16"},
-                                                          {"fp8_e4m3", "tessera::fp8_e4m3"},
-                                                          {"fp8_e5m2", "tessera::fp8_e5m2"},
-                                                          {"int64", "int64_t"},
-                                                          {"int32", "int32_t"},
-                                                          {"int16", "int16_t"},
-                                                          {"int8", "int8_t"},
-                                                          {"uint8", "uint8_t"},
-                                                          {"bool", "bool"}};
   std::optional<StringRef> dtype = entry.getString("dtype");
   const Array *sizes = entry.getArray("sizes");
-  auto type = types.find(dtype.value_or(""));
-  if (!sizes || type == types.end())
+  std::optional<DType> known = rt::dtypeByName(dtype.value_or(""));
+  if (!sizes || !known)
     return false;
   item.isTensor = true;
   item.rank = sizes->size();
-  item.type = type->second;
+  item.type = dtypeInfo(*known).cpp;
   for (const llvm::json::Value &size : *sizes)
     item.text += (item.text.empty() ? "" : ", ") + size.getAsString().value_or("?").str();
   item.text = dtype->str() + "[" + item.text + "]";

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include <map>
 
@@ -42,33 +43,6 @@ private:
 };
 
 } // namespace
-
-static rt::DType dtypeOf(Type type) {
-  if (type.isF64())
-    return rt::DType::FP64;
-  if (type.isF32())
-    return rt::DType::FP32;
-  if (type.isBF16())
-    return rt::DType::BF16;
-  if (type.isF16())
-    return rt::DType::FP16;
-  if (isa<Float8E4M3FNType>(type))
-    return rt::DType::FP8E4M3;
-  if (isa<Float8E5M2Type>(type))
-    return rt::DType::FP8E5M2;
-  switch (type.getIntOrFloatBitWidth()) {
-  case 64:
-    return rt::DType::Int64;
-  case 32:
-    return rt::DType::Int32;
-  case 16:
-    return rt::DType::Int16;
-  case 8:
-    return type.isUnsignedInteger() ? rt::DType::UInt8 : rt::DType::Int8;
-  default:
-    return rt::DType::Bool;
-  }
-}
 
 std::optional<uint32_t> ProgramWriter::slotOf(const std::string &name) {
   if (auto it = slots.find(name); it != slots.end())
@@ -144,7 +118,7 @@ LogicalResult ProgramWriter::addArgument(target::ArgumentOp argument) {
     if (*scalar != "float")
       sources.try_emplace(name, rt::Slot{rt::Slot::ArgInt, index, 0, {}});
   } else {
-    entry.dtype = dtypeOf(type.getElementType());
+    entry.dtype = *dtypeFromMlir(type.getElementType());
     entry.rank = type.getRank();
     sources.try_emplace(name + ".address", rt::Slot{rt::Slot::ArgAddress, index, 0, {}});
     for (uint32_t d = 0; d < entry.rank; ++d) {
@@ -218,7 +192,7 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
       bool isScalar = attribute.getKind() == "scalar";
       word.kind = isScalar ? rt::Word::Scalar : rt::Word::ArgAddress;
       word.index = it->second;
-      word.dtype = dtypeOf(cast<gir::TensorType>(operand.getType()).getElementType());
+      word.dtype = *dtypeFromMlir(cast<gir::TensorType>(operand.getType()).getElementType());
       if (isScalar)
         word.expr = {};
     } else if (auto it = results.find(operand); it != results.end()) {
@@ -264,7 +238,7 @@ LogicalResult ProgramWriter::addPrint(target::PrintOp print) {
   rt::Print entry;
   auto type = cast<gir::TensorType>(print.getValue().getType());
   entry.label = print.getLabel().str();
-  entry.dtype = dtypeOf(type.getElementType());
+  entry.dtype = *dtypeFromMlir(type.getElementType());
   for (SymExpr size : type.getShape()) {
     FailureOr<rt::Expr> expr = expect(print, size.str());
     if (failed(expr))
@@ -297,7 +271,7 @@ FailureOr<rt::Program> ProgramWriter::run() {
     results[result.getValue()] = program.results.size();
     rt::Result entry;
     auto type = cast<gir::TensorType>(result.getValue().getType());
-    entry.dtype = dtypeOf(type.getElementType());
+    entry.dtype = *dtypeFromMlir(type.getElementType());
     for (SymExpr size : type.getShape()) {
       FailureOr<rt::Expr> expr = exprOf(result, size);
       if (failed(expr))

@@ -1,29 +1,18 @@
 //===- Signature.cpp - Signatures in a bundle's manifest ------------------===//
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 using namespace mlir;
 using namespace tessera;
 using llvm::json::Array;
 using llvm::json::Object;
 
-/// The language's name of an element type.
-static std::string nameOf(Type type) {
-  if (isa<Float8E4M3FNType>(type))
-    return "fp8_e4m3";
-  if (isa<Float8E5M2Type>(type))
-    return "fp8_e5m2";
-  if (isa<FloatType>(type))
-    return type.isBF16() ? "bf16" : "fp" + std::to_string(type.getIntOrFloatBitWidth());
-  if (type.isInteger(1))
-    return "bool";
-  return (type.isUnsignedInteger() ? "uint" : "int") + std::to_string(type.getIntOrFloatBitWidth());
-}
-
 static Object describe(gir::TensorType type) {
   Array sizes;
   for (SymExpr size : type.getShape())
     sizes.push_back(size.str());
-  return Object{{"dtype", nameOf(type.getElementType())}, {"sizes", std::move(sizes)}};
+  return Object{{"dtype", dtypeName(*dtypeFromMlir(type.getElementType()))},
+                {"sizes", std::move(sizes)}};
 }
 
 /// "x.1 == 64", "S is a multiple of 16".

@@ -1,6 +1,7 @@
 //===- Binding.cpp - Binds the values of a call to a function's arguments -===//
 #include "Binding.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
 namespace tessera::capi {
@@ -9,7 +10,7 @@ using namespace mlir;
 using reference::HostTensor;
 
 static std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
-  if (tensor.ndim < 0 || tensor.dtype < TESSERA_RT_FP64 || tensor.dtype > TESSERA_RT_FP8_E5M2)
+  if (tensor.ndim < 0 || tensor.dtype < 0 || tensor.dtype >= int32_t(numDTypes))
     return std::nullopt;
   HostTensor host;
   host.dtype = DType(tensor.dtype);
@@ -21,7 +22,7 @@ static std::optional<HostTensor> tensorOf(const tessera_rt_tensor &tensor) {
 
 static std::optional<HostTensor> scalarOf(const tessera_rt_value &value, Type elementType,
                                           ScalarStorage &storage) {
-  std::optional<DType> dtype = reference::dtypeOf(elementType);
+  std::optional<DType> dtype = dtypeFromMlir(elementType);
   if (!dtype)
     return std::nullopt;
   double real = value.kind == TESSERA_RT_FLOAT ? value.as.real : double(value.as.integer);

@@ -16,31 +16,9 @@ namespace {
 
 constexpr int32_t maxRank = 64;
 
-/// Element types are passed as numbers: the compiler, the runtime and the C ABI use the same ones.
-struct ElementType {
-  DType ours;
-  rt::DType runtime;
-  tessera_rt_dtype c;
-};
-constexpr ElementType elementTypes[] = {
-    {DType::FP64, rt::DType::FP64, TESSERA_RT_FP64},
-    {DType::FP32, rt::DType::FP32, TESSERA_RT_FP32},
-    {DType::BF16, rt::DType::BF16, TESSERA_RT_BF16},
-    {DType::FP16, rt::DType::FP16, TESSERA_RT_FP16},
-    {DType::Int64, rt::DType::Int64, TESSERA_RT_INT64},
-    {DType::Int32, rt::DType::Int32, TESSERA_RT_INT32},
-    {DType::Int16, rt::DType::Int16, TESSERA_RT_INT16},
-    {DType::Int8, rt::DType::Int8, TESSERA_RT_INT8},
-    {DType::UInt8, rt::DType::UInt8, TESSERA_RT_UINT8},
-    {DType::Bool, rt::DType::Bool, TESSERA_RT_BOOL},
-    {DType::FP8E4M3, rt::DType::FP8E4M3, TESSERA_RT_FP8_E4M3},
-    {DType::FP8E5M2, rt::DType::FP8E5M2, TESSERA_RT_FP8_E5M2},
-};
-static_assert(std::size(elementTypes) == numDTypes && numDTypes == rt::numDTypes);
-static_assert(std::all_of(std::begin(elementTypes), std::end(elementTypes),
-                          [](const ElementType &type) {
-                            return int(type.ours) == type.c && int(type.runtime) == type.c;
-                          }));
+/// Element types are passed as numbers: the compiler and the C ABI use the same ones.
+static_assert(int(DType::FP64) == TESSERA_RT_FP64 && int(DType::Bool) == TESSERA_RT_BOOL &&
+              int(DType::FP8E5M2) == TESSERA_RT_FP8_E5M2);
 
 template <typename Struct> Struct sizedCopy(const void *given) {
   Struct copy = {};

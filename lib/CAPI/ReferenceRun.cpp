@@ -20,7 +20,7 @@ template <typename T> void copyAs(const std::vector<int64_t> &from, std::vector<
 }
 
 void storeIntegers(DType dtype, const std::vector<int64_t> &from, std::vector<std::byte> &to) {
-  switch (reference::dtypeBytes(dtype)) {
+  switch (dtypeBytes(dtype)) {
   case 8:
     return copyAs<int64_t>(from, to);
   case 4:
@@ -42,7 +42,7 @@ void makeOutput(reference::Result &&evaluated, Output &output) {
   }
   tessera_output &view = output.view;
   view.dtype = int32_t(evaluated.dtype);
-  bool isFloat = reference::isFloat(evaluated.dtype);
+  bool isFloat = tessera::isFloat(evaluated.dtype);
   view.value.dtype = isFloat ? int32_t(TESSERA_RT_FP64) : view.dtype;
   view.value.ndim = int32_t(output.sizes.size());
   view.value.sizes = output.sizes.data();

@@ -30,9 +30,7 @@ std::vector<reference::Result> evaluateReference(const CompileRequest &request,
 }
 
 std::string typeText(const simulator::Tensor &tensor) {
-  static constexpr const char *names[] = {"fp64",  "fp32", "bf16",  "fp16", "int64",    "int32",
-                                          "int16", "int8", "uint8", "bool", "fp8_e4m3", "fp8_e5m2"};
-  std::string text = names[size_t(tensor.dtype)];
+  std::string text = dtypeName(tensor.dtype);
   text += '[';
   for (size_t i = 0; i < tensor.sizes.size(); ++i)
     text += (i ? ", " : "") + std::to_string(tensor.sizes[i]);

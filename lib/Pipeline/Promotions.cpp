@@ -10,6 +10,7 @@
 #include "Promotions.h"
 
 #include "DiagnosticBridge.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Frontend/Frontend.h"
 #include "llvm/ADT/SetVector.h"

@@ -402,8 +402,8 @@ TensorRef reference::perhapsRounded(const TensorRef &input, unsigned digits) {
 }
 
 static bool isWider(DType to, DType from) {
-  if (from >= DType::FP8E4M3) // every other floating point type holds its values
-    return isFloat(to) && to < DType::FP8E4M3;
+  if (isFloat(from) && dtypeBytes(from) == 1) // every wider floating point type holds its values
+    return isFloat(to) && dtypeBytes(to) > 1;
   return to < from && from <= DType::FP16 && to <= DType::FP32;
 }
 

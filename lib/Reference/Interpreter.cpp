@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "HostTensor.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/ValueType.h"
 
@@ -219,7 +220,7 @@ private:
 } // namespace
 
 static DType dtypeOfValue(Value value) {
-  return *dtypeOf(cast<gir::TensorType>(value.getType()).getElementType());
+  return *dtypeFromMlir(cast<gir::TensorType>(value.getType()).getElementType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -232,7 +233,7 @@ LogicalResult Interpreter::bindArguments(func::FuncOp function, ArrayRef<HostTen
                                 << arguments.size();
   for (auto [parameter, argument] : llvm::zip_equal(function.getArguments(), arguments)) {
     auto type = dyn_cast<gir::TensorType>(parameter.getType());
-    if (!type || argument.dtype != dtypeOf(type.getElementType()) ||
+    if (!type || argument.dtype != dtypeFromMlir(type.getElementType()) ||
         argument.sizes.size() != type.getRank())
       return function.emitError() << "expected argument " << parameter.getArgNumber() << " of type "
                                   << parameter.getType();

@@ -36,7 +36,7 @@ struct Tensor {
 
   Approximation get(int64_t i) const { return {values[i], bounds[i]}; }
   void set(int64_t i, Approximation x) { values[i] = x.value, bounds[i] = x.bound; }
-  bool isFloat() const { return reference::isFloat(dtype); }
+  bool isFloat() const { return tessera::isFloat(dtype); }
   int64_t size() const { return isFloat() ? values.size() : integers.size(); }
 
   DType dtype;

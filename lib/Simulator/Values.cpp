@@ -1,6 +1,7 @@
 //===- Values.cpp - Scalars and tiles of simulated warps ------------------===//
 #include "Values.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Reference/Reference.h"
 
 #include <array>
@@ -18,13 +19,13 @@ std::optional<Element> Element::of(mlir::Type type) {
   if (llvm::isa<mlir::FloatTF32Type>(type)) {
     element.type = DType::FP32;
     element.tf32 = true;
-  } else if (std::optional<DType> known = reference::dtypeOf(type)) {
+  } else if (std::optional<DType> known = dtypeFromMlir(type)) {
     element.type = *known;
   } else if (!type.isIndex()) {
     return std::nullopt;
   }
-  element.width = unsigned(reference::dtypeBytes(element.type));
-  element.floating = reference::isFloat(element.type);
+  element.width = unsigned(dtypeBytes(element.type));
+  element.floating = tessera::isFloat(element.type);
   return element;
 }
 
@@ -60,55 +61,11 @@ Number Element::convert(Number value, const Element &from) const {
 // In memory
 //===----------------------------------------------------------------------===//
 
-/// A small float: sign, exponent bits, fraction bits; the value is one of the type.
-static uint64_t encodeSmall(double value, int exponentBits, int fractionBits, bool hasInfinity) {
-  uint64_t sign = uint64_t(std::signbit(value)) << (exponentBits + fractionBits);
-  uint64_t ones = (uint64_t(1) << exponentBits) - 1;
-  if (std::isnan(value) || std::isinf(value)) {
-    uint64_t quiet = uint64_t(1) << (fractionBits - 1), all = (uint64_t(1) << fractionBits) - 1;
-    uint64_t fraction = !hasInfinity ? all : std::isnan(value) ? quiet : 0;
-    return sign | ones << fractionBits | fraction;
-  }
-  if (value == 0)
-    return sign;
-  int exponent, bias = int(ones >> 1);
-  std::frexp(value, &exponent);
-  int biased = std::max(exponent - 1 + bias, 0),
-      quantum = std::max(biased, 1) - bias - fractionBits;
-  uint64_t fraction = uint64_t(std::ldexp(std::fabs(value), -quantum));
-  return sign |
-         (biased ? (uint64_t(biased) << fractionBits) + fraction - (uint64_t(1) << fractionBits)
-                 : fraction);
-}
-
-static double decodeSmall(uint64_t bits, int exponentBits, int fractionBits, bool hasInfinity) {
-  int ones = (1 << exponentBits) - 1, exponent = int(bits >> fractionBits) & ones;
-  uint64_t all = (uint64_t(1) << fractionBits) - 1, fraction = bits & all;
-  bool isSpecial = exponent == ones && (hasInfinity || fraction == all);
-  double magnitude =
-      isSpecial  ? (hasInfinity && !fraction ? INFINITY : std::nan(""))
-      : exponent ? std::ldexp(double(fraction + all + 1), exponent - (ones >> 1) - fractionBits)
-                 : std::ldexp(double(fraction), 1 - (ones >> 1) - fractionBits);
-  return bits >> (exponentBits + fractionBits) & 1 ? -magnitude : magnitude;
-}
-
 uint64_t Element::encode(Number value) const {
-  switch (type) {
-  case DType::FP64:
-    return std::bit_cast<uint64_t>(value.real);
-  case DType::FP32:
-    return std::bit_cast<uint32_t>(float(value.real));
-  case DType::BF16:
-    return std::bit_cast<uint32_t>(float(value.real)) >> 16;
-  case DType::FP16:
-    return encodeSmall(value.real, 5, 10, true);
-  case DType::FP8E4M3:
-    return encodeSmall(value.real, 4, 3, false);
-  case DType::FP8E5M2:
-    return encodeSmall(value.real, 5, 2, true);
-  default:
+  if (!floating)
     return uint64_t(value.integer) & (width == 8 ? ~uint64_t(0) : (uint64_t(1) << 8 * width) - 1);
-  }
+  return type == DType::BF16 ? std::bit_cast<uint32_t>(float(value.real)) >> 16
+                             : rt::encodeFloat(value.real, type);
 }
 
 /// All values of fp16, by their bits.
@@ -116,31 +73,18 @@ static const std::vector<float> &halves() {
   static const std::vector<float> table = [] {
     std::vector<float> all(1 << 16);
     for (unsigned bits = 0; bits < all.size(); ++bits)
-      all[bits] = float(decodeSmall(bits, 5, 10, true));
+      all[bits] = float(rt::decodeFloat(bits, DType::FP16));
     return all;
   }();
   return table;
 }
 
 Number Element::decode(uint64_t bits) const {
-  switch (type) {
-  case DType::FP64:
-    return real(std::bit_cast<double>(bits));
-  case DType::FP32:
-    return real(std::bit_cast<float>(uint32_t(bits)));
-  case DType::BF16:
-    return real(std::bit_cast<float>(uint32_t(bits) << 16));
-  case DType::FP16:
+  if (type == DType::FP16)
     return real(halves()[bits & 0xffff]);
-  case DType::FP8E4M3:
-    return real(decodeSmall(bits & 0xff, 4, 3, false));
-  case DType::FP8E5M2:
-    return real(decodeSmall(bits & 0xff, 5, 2, true));
-  case DType::Bool:
-    return integer((bits & 0xff) != 0);
-  default:
-    return wrap(int64_t(bits));
-  }
+  if (floating)
+    return real(rt::decodeFloat(bits, type));
+  return type == DType::Bool ? integer((bits & 0xff) != 0) : wrap(int64_t(bits));
 }
 
 Number Element::load(const std::byte *from) const {

@@ -7,20 +7,13 @@
 //===----------------------------------------------------------------------===//
 #include "DLPack.h"
 #include "Extension.h"
+#include "Libraries.h"
 
-#include <iterator>
 #include <vector>
 
 namespace tessera::python {
 
 namespace {
-
-/// By tessera_rt_dtype.
-constexpr dlpack::DataType types[] = {
-    {dlpack::Float, 64, 1}, {dlpack::Float, 32, 1},     {dlpack::BFloat, 16, 1},
-    {dlpack::Float, 16, 1}, {dlpack::Int, 64, 1},       {dlpack::Int, 32, 1},
-    {dlpack::Int, 16, 1},   {dlpack::Int, 8, 1},        {dlpack::UInt, 8, 1},
-    {dlpack::Bool, 8, 1},   {dlpack::Float8E4M3, 8, 1}, {dlpack::Float8E5M2, 8, 1}};
 
 /// The shared part of all exported tensors of one memory; an object, so that Python counts its
 /// references.
@@ -110,7 +103,7 @@ static PyObject *exportMemory(PyObject *, PyObject *args) {
   unsigned type;
   if (!PyArg_ParseTuple(args, "OKIO!", &owner, &address, &type, &PyTuple_Type, &shape))
     return nullptr;
-  if (type >= std::size(types))
+  if (type >= numTypes)
     return PyErr_Format(PyExc_ValueError, "there is no element type %u", type);
   auto rank = static_cast<size_t>(PyTuple_Size(shape));
   auto sizes = std::vector<int64_t>(2 * rank);
@@ -129,7 +122,7 @@ static PyObject *exportMemory(PyObject *, PyObject *args) {
   Py_INCREF(owner);
   self->owner = owner;
   self->data = reinterpret_cast<void *>(address);
-  self->type = types[type];
+  self->type = dlpackType(type);
   self->sizes = new std::vector<int64_t>(std::move(sizes));
   return reinterpret_cast<PyObject *>(self);
 }

@@ -9,21 +9,6 @@
 
 namespace tessera::python {
 
-const ElementType elementTypes[numTypes] = {
-    {8, {dlpack::Float, 64, 1}, "float64", "float64"},
-    {4, {dlpack::Float, 32, 1}, "float32", "float32"},
-    {2, {dlpack::BFloat, 16, 1}, nullptr, "bfloat16"},
-    {2, {dlpack::Float, 16, 1}, "float16", "float16"},
-    {8, {dlpack::Int, 64, 1}, "int64", "int64"},
-    {4, {dlpack::Int, 32, 1}, "int32", "int32"},
-    {2, {dlpack::Int, 16, 1}, "int16", "int16"},
-    {1, {dlpack::Int, 8, 1}, "int8", "int8"},
-    {1, {dlpack::UInt, 8, 1}, "uint8", "uint8"},
-    {1, {dlpack::Bool, 8, 1}, "bool", "bool"},
-    {1, {dlpack::Float8E4M3, 8, 1}, nullptr, "float8_e4m3fn"},
-    {1, {dlpack::Float8E5M2, 8, 1}, nullptr, "float8_e5m2"},
-};
-
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -100,7 +85,7 @@ const ArrayType *arrayTypeOf(PyObject *object) {
 static int32_t dtypeOf(dlpack::DataType type) {
   if (type.lanes == 1)
     for (int32_t i = 0; i < numTypes; ++i)
-      if (elementTypes[i].dlpack.code == type.code && elementTypes[i].dlpack.bits == type.bits)
+      if (dlpackType(i).code == type.code && dlpackType(i).bits == type.bits)
         return i;
   return -1;
 }

@@ -11,6 +11,7 @@
 
 #include "DLPack.h"
 #include "Extension.h"
+#include "tessera_rt/dtype.h"
 
 namespace tessera::python {
 
@@ -49,15 +50,20 @@ int32_t extensionTypeOf(PyObject *array);
 /// The shape of a tensor as a tuple.
 PyObject *shapeOf(const tessera_rt_tensor &tensor);
 
-/// Each element type: its bytes, its name in DLPack and in NumPy (null: it has none) and PyTorch.
-struct ElementType {
-  int64_t bytes;
-  dlpack::DataType dlpack;
-  const char *numpy, *torch;
-};
-inline constexpr int numTypes = 12;
-extern const ElementType elementTypes[numTypes];
-inline int64_t elementBytes(int32_t dtype) { return elementTypes[dtype].bytes; }
+/// An element type by its number, tessera_rt_dtype.
+inline const rt::DTypeInfo &elementType(int32_t dtype) { return rt::dtypeInfos[dtype]; }
+inline constexpr int numTypes = rt::numDTypes;
+inline int64_t elementBytes(int32_t dtype) { return elementType(dtype).bytes(); }
+inline dlpack::DataType dlpackType(int32_t dtype) {
+  const rt::DTypeInfo &type = elementType(dtype);
+  return {type.dlpackCode, uint8_t(8 * type.bytes()), 1};
+}
+/// Whether NumPy itself has the type; ml_dtypes has the others.
+inline bool isOfNumPy(int32_t dtype) {
+  uint8_t code = elementType(dtype).dlpackCode;
+  return code == dlpack::Int || code == dlpack::UInt || code == dlpack::Float ||
+         code == dlpack::Bool;
+}
 
 } // namespace tessera::python
 

@@ -45,11 +45,11 @@ static bool findMaker(Maker &maker, const char *moduleName) {
   else if (maker.empty)
     maker.device = PyObject_GetAttrString(module, "device");
   for (int i = 0; maker.empty && i < numTypes; ++i) {
-    const ElementType &type = elementTypes[i];
+    const char *name = elementType(i).library;
     if (&maker == &torchMaker)
-      maker.dtypes[i] = PyObject_GetAttrString(module, type.torch);
-    else if (type.numpy)
-      maker.dtypes[i] = PyObject_CallMethod(module, "dtype", "s", type.numpy);
+      maker.dtypes[i] = PyObject_GetAttrString(module, name);
+    else if (isOfNumPy(i))
+      maker.dtypes[i] = PyObject_CallMethod(module, "dtype", "s", name);
     PyErr_Clear(); // a version that has no such type
   }
   PyErr_Clear();
@@ -62,12 +62,12 @@ bool canMakeTorch() { return findMaker(torchMaker, "torch"); }
 /// NumPy's dtype of an element type; null if its package is not imported yet.
 static PyObject *numpyType(int32_t dtype) {
   PyObject *&known = numpyMaker.dtypes[dtype];
-  if (known || elementTypes[dtype].numpy)
+  if (known || isOfNumPy(dtype))
     return known;
   PyObject *modules = PySys_GetObject("modules");
   PyObject *package = modules ? PyDict_GetItemString(modules, "ml_dtypes") : nullptr;
   PyObject *numpy = package ? PyDict_GetItemString(modules, "numpy") : nullptr;
-  Ref scalar(numpy ? PyObject_GetAttrString(package, elementTypes[dtype].torch) : nullptr);
+  Ref scalar(numpy ? PyObject_GetAttrString(package, elementType(dtype).library) : nullptr);
   if (scalar)
     known = PyObject_CallMethod(numpy, "dtype", "O", scalar.get());
   PyErr_Clear();
@@ -82,7 +82,7 @@ int32_t extensionTypeOf(PyObject *array) {
   Ref described(PyObject_GetAttrString(array, "dtype"));
   PyErr_Clear();
   for (int32_t i = 0; described && i < numTypes; ++i)
-    if (!elementTypes[i].numpy && numpyType(i) == described.get())
+    if (!isOfNumPy(i) && numpyType(i) == described.get())
       return i;
   return -1;
 }
@@ -169,7 +169,7 @@ static PyObject *makeManaged(const ArrayType &type, PyObject *shape,
   if (device != TESSERA_RT_DEVICE_CPU)
     prototype.device = {dlpack::Cuda, device - TESSERA_RT_DEVICE_CUDA(0)};
   prototype.ndim = tensor.ndim;
-  prototype.dtype = elementTypes[tensor.dtype].dlpack;
+  prototype.dtype = dlpackType(tensor.dtype);
   prototype.shape = const_cast<int64_t *>(tensor.sizes);
   prototype.strides = const_cast<int64_t *>(tensor.strides);
   dlpack::ManagedTensor *made = nullptr;

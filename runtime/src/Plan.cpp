@@ -277,82 +277,26 @@ void Plan::findAddressUses() {
     isRebindable &= !usesAddress(word.expr);
 }
 
-/// Rounds to a binary format with `fraction` stored bits of significand and `exponent` bits of
-/// exponent, both below double's, ties to even, with subnormal numbers, infinities and NaN. A
-/// format without infinities uses their patterns for numbers, and has one NaN, all ones, for
-/// numbers that are too large.
-static uint64_t narrow(double value, int fraction, int exponent, bool hasInfinity = true) {
-  uint64_t bits = std::bit_cast<uint64_t>(value);
-  uint64_t sign = bits >> 63 << (fraction + exponent);
-  uint64_t infinity = hasInfinity ? ((uint64_t(1) << exponent) - 1) << fraction
-                                  : (uint64_t(1) << (exponent + fraction)) - 1;
-  if (std::isnan(value))
-    return sign | infinity | uint64_t(1) << (fraction - 1);
-  double magnitude = std::fabs(value);
-  if (std::isinf(value))
-    return sign | infinity;
-  if (magnitude == 0)
-    return sign;
-  int bias = (1 << (exponent - 1)) - 1;
-  int scale =
-      std::max(std::ilogb(magnitude), 1 - bias); // subnormal numbers share the smallest exponent
-  // In units of the last place; the default rounding mode is to nearest even.
-  double units = std::nearbyint(std::scalbn(magnitude, fraction - scale));
-  uint64_t encoded =
-      (static_cast<uint64_t>(scale + bias - 1) << fraction) + static_cast<uint64_t>(units);
-  // A carry out of the significand propagates into the exponent.
-  return sign | std::min(encoded, infinity);
-}
-
-static uint64_t truncated(int64_t value, DType dtype) {
+uint64_t scalarBits(double value, DType dtype) {
+  if (isFloat(dtype))
+    return encodeFloat(value, dtype);
   if (dtype == DType::Bool)
     return value != 0;
-  int64_t bytes = dtypeBytes(dtype);
-  return bytes == 8 ? static_cast<uint64_t>(value)
-                    : static_cast<uint64_t>(value) & ((uint64_t(1) << (8 * bytes)) - 1);
-}
-
-uint64_t scalarBits(double value, DType dtype) {
-  switch (dtype) {
-  case DType::FP64:
-    return std::bit_cast<uint64_t>(value);
-  case DType::FP32:
-    return std::bit_cast<uint32_t>(static_cast<float>(value));
-  case DType::BF16:
-    return narrow(value, 7, 8);
-  case DType::FP16:
-    return narrow(value, 10, 5);
-  case DType::FP8E4M3:
-    return narrow(value, 3, 4, /*hasInfinity=*/false);
-  case DType::FP8E5M2:
-    return narrow(value, 2, 5);
-  case DType::Bool:
-    return value != 0;
-  default: {
-    // A number out of range or NaN saturates rather than being undefined.
-    constexpr double limit = 9223372036854775808.0;
-    int64_t whole = std::isnan(value) ? 0
-                    : value >= limit  ? std::numeric_limits<int64_t>::max()
-                    : value < -limit  ? std::numeric_limits<int64_t>::min()
-                                      : static_cast<int64_t>(value);
-    return truncated(whole, dtype);
-  }
-  }
+  // A number out of range or NaN saturates rather than being undefined.
+  constexpr double limit = 9223372036854775808.0;
+  int64_t whole = std::isnan(value) ? 0
+                  : value >= limit  ? std::numeric_limits<int64_t>::max()
+                  : value < -limit  ? std::numeric_limits<int64_t>::min()
+                                    : static_cast<int64_t>(value);
+  return encodeInteger(whole, dtype);
 }
 
 uint64_t scalarBits(int64_t value, DType dtype) {
-  switch (dtype) {
-  case DType::FP64:
-  case DType::BF16:
-  case DType::FP16:
-  case DType::FP8E4M3:
-  case DType::FP8E5M2:
-    return scalarBits(static_cast<double>(value), dtype);
-  case DType::FP32:
+  // One rounding from 64 bits.
+  if (dtype == DType::FP32)
     return std::bit_cast<uint32_t>(static_cast<float>(value));
-  default:
-    return truncated(value, dtype);
-  }
+  return isFloat(dtype) ? encodeFloat(static_cast<double>(value), dtype)
+                        : encodeInteger(value, dtype);
 }
 
 } // namespace tessera::rt

@@ -11,25 +11,6 @@ namespace tessera::rt {
 
 namespace {
 
-/// The value of a small float. A format without infinities has a single pattern for NaN.
-double smallFloat(uint32_t bits, int exponentBits, int mantissaBits, bool hasInfinities) {
-  uint32_t exponents = (1u << exponentBits) - 1, mantissas = (1u << mantissaBits) - 1;
-  uint32_t exponent = bits >> mantissaBits & exponents, mantissa = bits & mantissas;
-  double sign = bits >> (exponentBits + mantissaBits) & 1 ? -1 : 1;
-  if (exponent == exponents && (hasInfinities || mantissa == mantissas))
-    return hasInfinities && mantissa == 0 ? sign * INFINITY : NAN;
-  int bias = (1 << (exponentBits - 1)) - 1;
-  double fraction = std::ldexp(static_cast<double>(mantissa), -mantissaBits);
-  return sign * (exponent ? std::ldexp(1 + fraction, static_cast<int>(exponent) - bias)
-                          : std::ldexp(fraction, 1 - bias));
-}
-
-template <typename T> T read(const char *data) {
-  T value;
-  std::memcpy(&value, data, sizeof(T));
-  return value;
-}
-
 std::string floatText(double value, int digits) {
   if (std::isnan(value))
     return "nan";
@@ -42,33 +23,11 @@ std::string floatText(double value, int digits) {
 }
 
 std::string elementText(DType dtype, const char *data) {
-  switch (dtype) {
-  case DType::FP64:
-    return floatText(read<double>(data), 8);
-  case DType::FP32:
-    return floatText(read<float>(data), 6);
-  case DType::BF16:
-    return floatText(smallFloat(read<uint16_t>(data), 8, 7, true), 4);
-  case DType::FP16:
-    return floatText(smallFloat(read<uint16_t>(data), 5, 10, true), 5);
-  case DType::FP8E4M3:
-    return floatText(smallFloat(read<uint8_t>(data), 4, 3, false), 4);
-  case DType::FP8E5M2:
-    return floatText(smallFloat(read<uint8_t>(data), 5, 2, true), 4);
-  case DType::Int64:
-    return std::to_string(read<int64_t>(data));
-  case DType::Int32:
-    return std::to_string(read<int32_t>(data));
-  case DType::Int16:
-    return std::to_string(read<int16_t>(data));
-  case DType::Int8:
-    return std::to_string(read<int8_t>(data));
-  case DType::UInt8:
-    return std::to_string(read<uint8_t>(data));
-  case DType::Bool:
-    return *data ? "True" : "False";
-  }
-  return "";
+  uint64_t bits = loadBits(data, dtype);
+  if (isFloat(dtype))
+    return floatText(decodeFloat(bits, dtype), dtypeInfo(dtype).digits);
+  int64_t value = decodeInteger(bits, dtype);
+  return dtype != DType::Bool ? std::to_string(value) : value ? "True" : "False";
 }
 
 class Formatter {

@@ -6,18 +6,6 @@
 
 namespace tessera::rt {
 
-int64_t dtypeBytes(DType dtype) {
-  static constexpr uint8_t bytes[numDTypes] = {8, 4, 2, 2, 8, 4, 2, 1, 1, 1, 1, 1};
-  return bytes[static_cast<unsigned>(dtype)];
-}
-
-const char *dtypeName(DType dtype) {
-  static constexpr const char *names[numDTypes] = {"fp64",  "fp32",  "bf16",     "fp16",
-                                                   "int64", "int32", "int16",    "int8",
-                                                   "uint8", "bool",  "fp8_e4m3", "fp8_e5m2"};
-  return names[static_cast<unsigned>(dtype)];
-}
-
 static void append(Expr &expr, const Expr &tail) {
   expr.code.insert(expr.code.end(), tail.code.begin(), tail.code.end());
 }

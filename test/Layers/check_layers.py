@@ -39,7 +39,7 @@ COMPILER = [
 
 # (layer, layers it may include, whether it may know MLIR). The first prefix that matches counts.
 RULES: list[tuple[str, list[str], bool]] = [
-    ("Support", [], False),
+    ("Support", RUNTIME_ABI, False),
     ("Layout", ["Support"], False),
     # The runtime compares the features of a CPU with those that code needs: the names are its own.
     ("Target/LLVM", ["Support", "Target", *RUNTIME_ABI], False),

@@ -1,5 +1,6 @@
 //===- ArgumentSpec.cpp - Reading `--arg` ---------------------------------===//
 #include "ArgumentSpec.h"
+#include "tessera_rt/dtype.h"
 
 #include <algorithm>
 #include <cctype>
@@ -11,35 +12,6 @@
 namespace tessera::cli {
 
 namespace {
-
-struct DTypeName {
-  std::string_view name;
-  tessera_rt_dtype dtype;
-  int64_t bytes;
-};
-
-// The language's names first; NumPy's are accepted too.
-constexpr DTypeName dtypes[] = {
-    {"fp64", TESSERA_RT_FP64, 8},
-    {"fp32", TESSERA_RT_FP32, 4},
-    {"bf16", TESSERA_RT_BF16, 2},
-    {"fp16", TESSERA_RT_FP16, 2},
-    {"int64", TESSERA_RT_INT64, 8},
-    {"int32", TESSERA_RT_INT32, 4},
-    {"int16", TESSERA_RT_INT16, 2},
-    {"int8", TESSERA_RT_INT8, 1},
-    {"uint8", TESSERA_RT_UINT8, 1},
-    {"bool", TESSERA_RT_BOOL, 1},
-    {"fp8_e4m3", TESSERA_RT_FP8_E4M3, 1},
-    {"fp8_e5m2", TESSERA_RT_FP8_E5M2, 1},
-    {"float64", TESSERA_RT_FP64, 8},
-    {"float32", TESSERA_RT_FP32, 4},
-    {"bfloat16", TESSERA_RT_BF16, 2},
-    {"float16", TESSERA_RT_FP16, 2},
-    {"float8_e4m3fn", TESSERA_RT_FP8_E4M3, 1},
-    {"float8_e5m2", TESSERA_RT_FP8_E5M2, 1},
-};
-constexpr size_t ownNames = 12;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -103,14 +75,11 @@ bool parseDim(std::string_view text, ArgumentSpec &spec, std::string &error) {
 
 bool parseTensor(std::string_view text, size_t bracket, ArgumentSpec &spec, std::string &error) {
   std::string_view name = trim(text.substr(0, bracket));
-  const DTypeName *found = nullptr;
-  for (const DTypeName &candidate : dtypes)
-    if (candidate.name == name)
-      found = &candidate;
+  std::optional<rt::DType> found = rt::dtypeByName(name);
   if (!found) {
     error = "unknown type " + quoted(name) + ", expected one of";
-    for (const DTypeName &candidate : std::span(dtypes).first(ownNames))
-      error += " " + std::string(candidate.name);
+    for (const rt::DTypeInfo &known : rt::dtypeInfos)
+      error += " " + std::string(known.name);
     return false;
   }
   if (text.back() != ']') {
@@ -118,7 +87,7 @@ bool parseTensor(std::string_view text, size_t bracket, ArgumentSpec &spec, std:
     return false;
   }
   spec.kind = TESSERA_ARGUMENT_TENSOR;
-  spec.dtype = found->dtype;
+  spec.dtype = static_cast<tessera_rt_dtype>(*found);
   std::string_view dims = trim(text.substr(bracket + 1, text.size() - bracket - 2));
   while (!dims.empty())
     if (!parseDim(takeUntil(dims, ','), spec, error))
@@ -209,19 +178,13 @@ int64_t ArgumentSpec::firstElement() const {
   return first;
 }
 
+static bool isKnown(int32_t dtype) { return dtype >= 0 && dtype < int32_t(rt::numDTypes); }
+
 std::string_view dtypeName(int32_t dtype) {
-  for (const DTypeName &candidate : dtypes)
-    if (candidate.dtype == dtype)
-      return candidate.name;
-  return "?";
+  return isKnown(dtype) ? rt::dtypeInfos[dtype].name : "?";
 }
 
-int64_t dtypeBytes(int32_t dtype) {
-  for (const DTypeName &candidate : dtypes)
-    if (candidate.dtype == dtype)
-      return candidate.bytes;
-  return 0;
-}
+int64_t dtypeBytes(int32_t dtype) { return isKnown(dtype) ? rt::dtypeInfos[dtype].bytes() : 0; }
 
 std::string typeText(int32_t dtype, const int64_t *sizes, int32_t rank) {
   std::string text(dtypeName(dtype));

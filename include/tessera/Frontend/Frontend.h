@@ -22,12 +22,8 @@
 
 namespace tessera {
 
-/// The language's name: "fp32", "int64", "bool".
-std::string_view dtypeName(DType type);
 /// By the language's or NumPy's name ("fp32", "float32").
 std::optional<DType> dtypeByName(std::string_view name);
-mlir::Type dtypeToMlir(DType type, mlir::MLIRContext *context);
-std::optional<DType> dtypeFromMlir(mlir::Type type);
 
 /// A value that is known at compile time.
 struct Constant {

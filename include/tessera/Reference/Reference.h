@@ -36,9 +36,6 @@
 
 namespace tessera::reference {
 
-std::optional<DType> dtypeOf(mlir::Type elementType);
-int64_t dtypeBytes(DType dtype);
-bool isFloat(DType dtype);
 /// The nearest value of a floating-point type.
 double roundTo(DType dtype, double value);
 

@@ -2,27 +2,13 @@
 #ifndef TESSERA_SUPPORT_DTYPE_H
 #define TESSERA_SUPPORT_DTYPE_H
 
-#include <cstdint>
+#include "tessera_rt/dtype.h"
 
 namespace tessera {
 
-/// The element types of programs; the numbers are those of tessera_rt_dtype, and of the runtime's
-/// own rt::DType.
-enum class DType : uint8_t {
-  FP64,
-  FP32,
-  BF16,
-  FP16,
-  Int64,
-  Int32,
-  Int16,
-  Int8,
-  UInt8,
-  Bool,
-  FP8E4M3,
-  FP8E5M2,
-};
-inline constexpr unsigned numDTypes = 12;
+/// The types are the runtime's: they are part of the bundle format.
+using rt::DType, rt::DTypeInfo, rt::dtypeInfo, rt::dtypeName, rt::dtypeBytes, rt::isFloat,
+    rt::numDTypes;
 
 } // namespace tessera
 

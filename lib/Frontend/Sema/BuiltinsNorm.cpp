@@ -186,26 +186,8 @@ static Value rmsNorm(Args &args) {
   double eps = 0;
   if (args[3].is(Value::None)) {
     // The type's own roundoff, as in PyTorch.
-    switch (norm->result) {
-    case DType::FP64:
-      eps = 0x1p-52;
-      break;
-    case DType::FP16:
-      eps = 0x1p-10;
-      break;
-    case DType::BF16:
-      eps = 0x1p-7;
-      break;
-    case DType::FP8E4M3:
-      eps = 0x1p-3;
-      break;
-    case DType::FP8E5M2:
-      eps = 0x1p-2;
-      break;
-    default:
-      eps = 0x1p-23;
-      break;
-    }
+    DType dtype = Emitter::isFloat(norm->result) ? norm->result : DType::FP32;
+    eps = std::ldexp(1, -dtypeInfo(dtype).fractionBits);
   } else {
     std::optional<double> given = args.real(3);
     if (!given)

@@ -192,32 +192,13 @@ static bool needsWideScalar(const ScalarOpInfo &info, llvm::ArrayRef<Value> oper
                     info.op != ScalarOp::Minimum &&
                     (info.rule == TypeRule::Same || info.rule == TypeRule::Number ||
                      info.rule == TypeRule::Float);
-  const llvm::fltSemantics *semantics = nullptr;
-  switch (dtype) {
-  case DType::FP16:
-    semantics = &llvm::APFloat::IEEEhalf();
-    break;
-  case DType::BF16:
-    semantics = &llvm::APFloat::BFloat();
-    break;
-  case DType::FP8E4M3:
-    semantics = &llvm::APFloat::Float8E4M3FN();
-    break;
-  case DType::FP8E5M2:
-    semantics = &llvm::APFloat::Float8E5M2();
-    break;
-  default:
-    break;
-  }
-  if (!arithmetic || !semantics)
+  if (!arithmetic || !Emitter::isFloat(dtype) || dtypeInfo(dtype).bits > 16)
     return false;
   return llvm::any_of(operands, [&](const Value &operand) {
     if (!operand.isStaticNumber())
       return operand.is(Value::Int) || (operand.isTensor() && operand.weak);
-    llvm::APFloat number(operand.asDouble());
-    bool inexact = false;
-    number.convert(*semantics, llvm::APFloat::rmNearestTiesToEven, &inexact);
-    return inexact;
+    double number = operand.asDouble();
+    return rt::decodeFloat(rt::encodeFloat(number, dtype), dtype) != number;
   });
 }
 
@@ -303,8 +284,7 @@ Value Emitter::map(ScalarOp op, llvm::ArrayRef<Value> operands,
   }
 
   // A Python int must fit the integer type of the tensors.
-  static constexpr unsigned widths[numDTypes] = {0, 0, 0, 0, 64, 32, 16, 8, 8, 1, 0, 0};
-  unsigned width = widths[unsigned(dtype)];
+  unsigned width = isFloat(dtype) ? 0 : dtypeInfo(dtype).bits;
   for (size_t i = isSelect; i < operands.size(); ++i) {
     bool narrow = width > 1 && width < 64;
     if (!narrow || !operands[i].is(Value::Int) || !operands[i].number.isConstant())

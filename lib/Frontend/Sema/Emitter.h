@@ -9,6 +9,7 @@
 #define TESSERA_LIB_FRONTEND_SEMA_EMITTER_H
 
 #include "Interpreter.h"
+#include "tessera/Dialect/Common/ScalarTypes.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -68,8 +69,8 @@ public:
   static DType dtype(const Value &tensor) { return *dtypeFromMlir(tensor.type().getElementType()); }
 
   // Types.
-  static bool isFloat8(DType type) { return type >= DType::FP8E4M3; }
-  static bool isFloat(DType type) { return type <= DType::FP16 || isFloat8(type); }
+  static bool isFloat(DType type) { return dtypeInfo(type).isFloat; }
+  static bool isFloat8(DType type) { return isFloat(type) && dtypeInfo(type).bits == 8; }
   static DType promote(DType a, DType b);
   /// The promoted type of operands as in PyTorch, and whether all of them are Python scalars.
   struct Common {

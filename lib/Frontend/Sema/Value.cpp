@@ -14,69 +14,12 @@ Resolver::~Resolver() = default;
 // Element types
 //===------------------------------------------------------------------------------------------===//
 
-std::string_view tessera::dtypeName(DType type) {
-  static constexpr std::string_view names[numDTypes] = {"fp64",  "fp32",  "bf16",     "fp16",
-                                                        "int64", "int32", "int16",    "int8",
-                                                        "uint8", "bool",  "fp8_e4m3", "fp8_e5m2"};
-  return names[unsigned(type)];
-}
-
 std::optional<DType> tessera::dtypeByName(std::string_view name) {
-  for (unsigned i = 0; i < numDTypes; ++i)
-    if (dtypeName(DType(i)) == name)
-      return DType(i);
-  if (name == "float64" || name == "double")
+  if (name == "double")
     return DType::FP64;
-  if (name == "float32")
-    return DType::FP32;
-  if (name == "float16" || name == "half")
+  if (name == "half")
     return DType::FP16;
-  if (name == "bfloat16")
-    return DType::BF16;
-  if (name == "float8_e4m3fn")
-    return DType::FP8E4M3;
-  if (name == "float8_e5m2")
-    return DType::FP8E5M2;
-  if (name == "bool_")
-    return DType::Bool;
-  return std::nullopt;
-}
-
-mlir::Type tessera::dtypeToMlir(DType type, mlir::MLIRContext *context) {
-  switch (type) {
-  case DType::FP64:
-    return mlir::Float64Type::get(context);
-  case DType::FP32:
-    return mlir::Float32Type::get(context);
-  case DType::BF16:
-    return mlir::BFloat16Type::get(context);
-  case DType::FP16:
-    return mlir::Float16Type::get(context);
-  case DType::Int64:
-    return mlir::IntegerType::get(context, 64);
-  case DType::Int32:
-    return mlir::IntegerType::get(context, 32);
-  case DType::Int16:
-    return mlir::IntegerType::get(context, 16);
-  case DType::Int8:
-    return mlir::IntegerType::get(context, 8);
-  case DType::UInt8:
-    return mlir::IntegerType::get(context, 8, mlir::IntegerType::Unsigned);
-  case DType::Bool:
-    return mlir::IntegerType::get(context, 1);
-  case DType::FP8E4M3:
-    return mlir::Float8E4M3FNType::get(context);
-  case DType::FP8E5M2:
-    return mlir::Float8E5M2Type::get(context);
-  }
-  return {};
-}
-
-std::optional<DType> tessera::dtypeFromMlir(mlir::Type type) {
-  for (unsigned i = 0; i < numDTypes; ++i)
-    if (dtypeToMlir(DType(i), type.getContext()) == type)
-      return DType(i);
-  return std::nullopt;
+  return name == "bool_" ? DType::Bool : rt::dtypeByName(name);
 }
 
 //===------------------------------------------------------------------------------------------===//

@@ -13,32 +13,14 @@
 #ifndef TESSERA_RT_PROGRAM_H
 #define TESSERA_RT_PROGRAM_H
 
+#include "tessera_rt/dtype.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace tessera::rt {
-
-/// Element types; the values are those of tessera_rt_dtype.
-enum class DType : uint8_t {
-  FP64,
-  FP32,
-  BF16,
-  FP16,
-  Int64,
-  Int32,
-  Int16,
-  Int8,
-  UInt8,
-  Bool,
-  FP8E4M3,
-  FP8E5M2,
-};
-inline constexpr unsigned numDTypes = 12;
-
-int64_t dtypeBytes(DType dtype);
-const char *dtypeName(DType dtype);
 
 enum class ExprOp : uint8_t {
   Const, // push operand

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tessera/Support/DType.h"
 #include "tessera/Support/ScalarOps.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -16,22 +17,38 @@
 
 namespace tessera {
 
+inline mlir::Type dtypeToMlir(DType dtype, mlir::MLIRContext *context) {
+  switch (dtype) {
+#define TESSERA_FLOAT(Enum, name, library, dlpack, cpp, mlirType, ...)                             \
+  case DType::Enum:                                                                                \
+    return mlir::mlirType::get(context);
+#define TESSERA_INTEGER(Enum, name, library, dlpack, cpp, bits, isSigned)                          \
+  case DType::Enum:                                                                                \
+    return mlir::IntegerType::get(context, bits,                                                   \
+                                  isSigned || bits == 1 ? mlir::IntegerType::Signless              \
+                                                        : mlir::IntegerType::Unsigned);
+#include "tessera_rt/dtypes.def"
+  }
+  return {};
+}
+
+inline std::optional<DType> dtypeFromMlir(mlir::Type type) {
+  for (unsigned i = 0; i < numDTypes; ++i)
+    if (dtypeToMlir(DType(i), type.getContext()) == type)
+      return DType(i);
+  return std::nullopt;
+}
+
 /// Element types of tensors and tiles, for messages.
 inline constexpr llvm::StringLiteral kElementTypes =
     "f64 f32 bf16 f16 f8E4M3FN f8E5M2 i64 i32 i16 i8 ui8 i1";
 
 /// Storage-only types: computation on them is in f32.
 inline bool isFloat8(mlir::Type type) {
-  return llvm::isa<mlir::Float8E4M3FNType, mlir::Float8E5M2Type>(type);
+  return llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() == 8;
 }
 
-inline bool isElementType(mlir::Type type) {
-  if (type.isF64() || type.isF32() || type.isBF16() || type.isF16() || isFloat8(type) ||
-      type.isUnsignedInteger(8))
-    return true;
-  return llvm::any_of(llvm::ArrayRef<unsigned>{1, 8, 16, 32, 64},
-                      [&](unsigned width) { return type.isSignlessInteger(width); });
-}
+inline bool isElementType(mlir::Type type) { return dtypeFromMlir(type).has_value(); }
 
 /// The element type of `op`'s result on operands of these element types.
 inline mlir::Type scalarOpResultType(ScalarOp op, llvm::ArrayRef<mlir::Type> operands) {
