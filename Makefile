@@ -60,7 +60,7 @@ report: setup ## write benchmarks/results/index.html; RESULTS=… first takes in
 	@$(if $(RESULTS),$(PYTHON) benchmarks/gpu/merge.py $(RESULTS))
 	@$(PYTHON) benchmarks/run.py --report benchmarks/results/index.html
 
-tune: setup ## fill the cache with the tiles and hints that were measured to be the fastest (RESULTS=…)
+tune: setup ## fill the cache with the tiles, launch and tuning that were measured to be the fastest (RESULTS=…)
 	@$(PYTHON) benchmarks/gpu/tuning.py $(RESULTS)
 
 fuzz: build ## random programs against the reference (SEEDS=0:20000 or commit:5000, FUZZ_ARGS="--simulate sm_90")

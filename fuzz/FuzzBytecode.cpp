@@ -1,7 +1,7 @@
 //===- FuzzBytecode.cpp - CUDA Tile IR bytecode ---------------------------===//
 //
-// Bytes are read as a module; what is malformed is told. A module that was read can be checked and
-// printed, right or wrong, and what is written of it is read back to the same.
+// Bytes are read as a module; malformed bytes are reported. A module that was read can be checked
+// and printed, right or wrong, and what is written of it is read back to the same.
 //
 //===----------------------------------------------------------------------===//
 #include "Fuzz.h"

@@ -94,53 +94,53 @@ def measured(row: Row, bundle: Path) -> tuple[dict[str, dict[str, float]], int]:
     return kernels, cache
 
 
-def alike(bound: str, told: float, moved: float, cache: float) -> bool:
+def alike(bound: str, reported: float, moved: float, cache: float) -> bool:
     """Whether the counted bytes agree with the reported ones."""
-    return told - cache <= moved and (bound != "memory" or moved <= _AGAIN * told)
+    return reported - cache <= moved and (bound != "memory" or moved <= _AGAIN * reported)
 
 
 def run(row: Row, bundle: Path) -> dict:
     """Both sides of each kernel of a row, and whether they agree."""
     found, cache = measured(row, bundle)
     kernels, good = [], True
-    for told in json.loads(bundle.with_suffix(".json").read_text()):
-        seen = found.get(told["name"])
+    for reported in json.loads(bundle.with_suffix(".json").read_text()):
+        seen = found.get(reported["name"])
         if not seen:
-            kernels.append({"name": told["name"], "wrong": "not seen"})
+            kernels.append({"name": reported["name"], "wrong": "not seen"})
             good = False
             continue
         pairs = {
-            "registers": (told["registers"], seen["registers"]),
-            "threads": (told["threads"], seen["threads"]),
-            "shared": (told["shared_bytes"], seen["static"] + seen["dynamic"]),
-            "occupancy": (round(told["occupancy"], 2), round(seen["occupancy"] / 100, 2)),
+            "registers": (reported["registers"], seen["registers"]),
+            "threads": (reported["threads"], seen["threads"]),
+            "shared": (reported["shared_bytes"], seen["static"] + seen["dynamic"]),
+            "occupancy": (round(reported["occupancy"], 2), round(seen["occupancy"] / 100, 2)),
         }
         if "spills" in seen:  # not all versions count them
-            pairs["spills"] = (told["spill_bytes"] > 0, seen["spills"] > 0)
+            pairs["spills"] = (reported["spill_bytes"] > 0, seen["spills"] > 0)
         good &= all(
             abs(a - b) <= (0.01 if name == "occupancy" else 0) for name, (a, b) in pairs.items()
         )
         moved = seen["read"] + seen["written"]
-        good &= alike(told["bound"], told["bytes"], moved, cache)
-        kernels.append({"name": told["name"], "pairs": pairs, "bytes": (told["bytes"], moved), "us": seen["ns"] / 1e3,
-                        "predicted_us": told["predicted_us"], "bound": told["bound"]})  # fmt: skip
+        good &= alike(reported["bound"], reported["bytes"], moved, cache)
+        kernels.append({"name": reported["name"], "pairs": pairs, "bytes": (reported["bytes"], moved), "us": seen["ns"] / 1e3,
+                        "predicted_us": reported["predicted_us"], "bound": reported["bound"]})  # fmt: skip
     return {"good": good, "kernels": kernels}
 
 
 def line(name: str, result: dict) -> str:
-    told = []
+    parts = []
     for one in result["kernels"]:
         if "wrong" in one:
-            told.append(f"{one['name']} {one['wrong']}")
+            parts.append(f"{one['name']} {one['wrong']}")
             continue
         pairs = " ".join(f"{k} {a:g}/{b:g}" for k, (a, b) in one["pairs"].items())
         reported, moved = (number / 1e6 for number in one["bytes"])
         least = "" if one["bound"] == "memory" else "at least "
-        told.append(
+        parts.append(
             f"{pairs}  memory {least}{reported:.1f}/{moved:.1f} MB, {one['us']:.0f} us "
             f"(predicted {one['predicted_us']:.0f}, bound by {one['bound']})"
         )
-    return f"{name:44} {'; '.join(told)}{'' if result['good'] else '  DIFFERENT'}"
+    return f"{name:44} {'; '.join(parts)}{'' if result['good'] else '  DIFFERENT'}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The functions of the GPU benchmark, in user code: mathematics, no hints, no tiles."""
+"""The functions of the GPU benchmark, in user code: mathematics, no tuning, no tiles."""
 
 import math
 

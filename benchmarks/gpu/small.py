@@ -107,12 +107,12 @@ def run(row: Row, bundle: Path) -> dict:
 def line(name: str, result: dict) -> str:
     """A row of the table: our times, then ratios to the fastest of the others."""
     times = result["small"]
-    told = []
+    reported = []
     for kind in ("plain", "graph"):
         others = {peer: one[f"{kind}_ratio"] for peer, one in times.items() if peer != OURS}
         peer = min(others, key=others.get, default="")
         ratio = others.get(peer, math.nan)
         mark = "" if ratio >= 1 else " (!)"
-        told.append(f"{kind} {times[OURS][f'{kind}_us']:6.2f} us {ratio:.2f} of {peer}{mark}")
+        reported.append(f"{kind} {times[OURS][f'{kind}_us']:6.2f} us {ratio:.2f} of {peer}{mark}")
     wrong = "" if result["good"] else "  WRONG"
-    return f"{name:36} {result['error']:6.2f}  {'   '.join(told)}{wrong}"
+    return f"{name:36} {result['error']:6.2f}  {'   '.join(reported)}{wrong}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills the table of tiles and hints that the compiler uses instead of its cost model's choice.
+"""Fills the table of tiles, launch and tuning that the compiler uses instead of its cost model's choice.
 
     tuning.py [--table FILE] FILE…
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NOISE = 0.01  # smaller speedups are ignored
-COLUMNS = ("# kernel", "tiles", "hints", "ms", "first", "measured")
+COLUMNS = ("# kernel", "tiles", "fields", "ms", "first", "measured")
 
 
 @dataclass
@@ -93,12 +93,12 @@ def collect(files: list[dict]) -> dict[str, dict[str, Measured]]:
 def line(signature: str, measured: Measured) -> str:
     """A line of the table; times are those of the row that takes longest."""
     best = measured.best()
-    tiles, _, hints = best.partition(";")
+    tiles, _, fields = best.partition(";")
     sizes = "x".join(one.partition("=")[2] for one in tiles.split(","))
     slowest = max(measured.rows.values(), key=lambda one: one[measured.first])
     times = f"{slowest[best]:.5f}  {slowest[measured.first]:.5f}"
     origin = f"{' and '.join(measured.rows)}, {measured.where}"
-    return f"{signature}  {sizes:16} {hints or '-':40} {times}  {origin}"
+    return f"{signature}  {sizes:16} {fields or '-':40} {times}  {origin}"
 
 
 def fill(path: Path, chip: str, kernels: dict[str, Measured]) -> None:

@@ -45,7 +45,8 @@ struct TargetLoweringOptions {
   /// Code for profilers: line tables of GPU code, frame pointers of CPU code. Kernels are timed
   /// when they run (tessera_rt_set_profiling), and Compilation::report has the predictions.
   bool profiling = false;
-  /// Uses tiles and hints that were measured on the chip, if the cache has some.
+  /// Uses tiles, launch configurations and tuning that were measured on the chip, if the cache has
+  /// some.
   bool tuning = true;
 };
 

@@ -67,8 +67,12 @@ def test_a_function_of_ones_own(program, tmp_path):
         "--html",
         tmp_path / "r.html",
     ]
-    told = bench(*words)
-    assert "roofline here: memory" in told and "scores 32x16 48x16" in told and "  numpy  " in told
+    reported = bench(*words)
+    assert (
+        "roofline here: memory" in reported
+        and "scores 32x16 48x16" in reported
+        and "  numpy  " in reported
+    )
     found = history.read(tmp_path / "runs")
     (row,) = found["rows"]
     assert (
@@ -128,9 +132,9 @@ def test_wrong_usage(words, expected):
 
 
 def test_names_are_listed():
-    told = bench("--list", "transformer", "loss").split("\n")
-    assert any(line.startswith("transformer block 1x") for line in told)
-    assert any(line.startswith("vocabulary loss") for line in told)
+    reported = bench("--list", "transformer", "loss").split("\n")
+    assert any(line.startswith("transformer block 1x") for line in reported)
+    assert any(line.startswith("vocabulary loss") for line in reported)
 
 
 def write(path: Path, data: dict) -> Path:

@@ -19,7 +19,7 @@ def times(seed: int, rounds: int, level: float = 1.0, noise: float = NOISE) -> l
     return list(level * np.exp(noise * rng.standard_normal(rounds) + busy))
 
 
-def told(old: list[float], new: list[float]) -> str:
+def reported(old: list[float], new: list[float]) -> str:
     change = judge.shift(old, new)
     assert change is not None
     return judge.verdict(change, change.p, judge.floor([]))
@@ -27,18 +27,18 @@ def told(old: list[float], new: list[float]) -> str:
 
 @pytest.mark.parametrize("rounds", [20, 50])
 def test_a_regression_of_five_percent_is_reported(rounds):
-    found = [told(times(s, rounds), times(1000 + s, rounds, 1.05)) for s in range(200)]
+    found = [reported(times(s, rounds), times(1000 + s, rounds, 1.05)) for s in range(200)]
     assert found.count("slower") >= 180 and "faster" not in found
 
 
 @pytest.mark.parametrize("rounds", [20, 50])
 def test_noise_is_not(rounds):
-    found = [told(times(s, rounds), times(1000 + s, rounds)) for s in range(400)]
+    found = [reported(times(s, rounds), times(1000 + s, rounds)) for s in range(400)]
     assert found.count("same") >= 396
 
 
 def test_what_became_faster():
-    assert told(times(1, 30), times(2, 30, 0.9)) == "faster"
+    assert reported(times(1, 30), times(2, 30, 0.9)) == "faster"
 
 
 def test_intervals_hold_the_truth():
@@ -111,7 +111,7 @@ ROWS = {f"row {i}": 1.0 for i in range(20)}
 
 def test_one_row_of_twenty_became_slower():
     found = verdicts(run(1, ROWS), run(2, ROWS | {"row 7": 1.08}))
-    assert [name for name, told in found.items() if told == "slower"] == ["row 7"]
+    assert [name for name, reported in found.items() if reported == "slower"] == ["row 7"]
 
 
 def test_a_slower_machine_is_no_regression():

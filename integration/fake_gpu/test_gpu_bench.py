@@ -72,12 +72,12 @@ def scaled(x):
 def test_resources_are_read_from_the_code(backend):
     compiled = scaled.compile(tsr.Tensor[512, 1024, tsr.fp32], target="sm_90", via=backend)
     (found,) = cubin.kernels(compiled._artifact.bundle).values()
-    (told,) = compiled.report()["kernels"]
+    (reported,) = compiled.report()["kernels"]
     assert (
         16 <= found.registers <= 255 and found.threads >= 32 and 0 < found.occupancy("sm_90") <= 1
     )
     for name in ("registers", "threads"):
-        assert told.get(name, getattr(found, name)) == getattr(found, name)
+        assert reported.get(name, getattr(found, name)) == getattr(found, name)
 
 
 def kind(registers: int, stack: int = 0, tile: int = 1, backend: str = "ptx") -> backends.Made:

@@ -101,5 +101,5 @@ def test_threads_have_one_backend(tmp_path):
     done = subprocess.run([*command, "--emit", "tileir"], capture_output=True, text=True)
     assert (
         done.returncode == 1
-        and "is by the thread, which is supported via 'ptx', not via 'tileir'" in done.stderr
+        and "is a per-thread kernel, which is supported via 'ptx', not via 'tileir'" in done.stderr
     )

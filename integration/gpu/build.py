@@ -170,8 +170,8 @@ def candidates_of(row: Row, out: Path, options: argparse.Namespace) -> dict:
     program = [f"{BENCH / 'programs.py'}::{row.function}", *row.flags(), "--target", target]
     program += ["--option", "tuning=false"]
     done = run([TESSERA, "compile", *program, "--emit", "sched", "-o", "-"], target)
-    told = run([TESSERA, "explain", *program], target).stdout
-    signature = re.search(r"^  tuning  (\w+)", told, re.MULTILINE)
+    reported = run([TESSERA, "explain", *program], target).stdout
+    signature = re.search(r"^  table   (\w+)", reported, re.MULTILINE)
     files: dict[str, str] = {}
     for choice in candidates.variants(done.stdout, row.group, options.candidates):
         text = candidates.write(done.stdout, choice)
@@ -197,16 +197,16 @@ def build_tune(out: Path, options: argparse.Namespace) -> list[str]:
 def record(out: Path, options: argparse.Namespace, command: list[str], **more) -> list[str]:
     """Runs record.py in several processes, each with its part; returns the rejected cases."""
     search = [TOP / "build/python", HERE, TOP / "integration/cpu", TOP / "integration/random"]
-    told_to = environment(options.target) | {"PYTHONPATH": os.pathsep.join(map(str, search))}
+    variables = environment(options.target) | {"PYTHONPATH": os.pathsep.join(map(str, search))}
     for file in out.glob("*.zip"):
         file.unlink()
     workers = []
     for part in range(options.jobs):
-        told = {"out": str(out / f"{part}.zip"), "target": options.target, "part": part}
-        told |= {"parts": options.jobs, "names": options.names, **more}
-        told_to["TESSERA_RECORD"] = json.dumps(told)
+        job = {"out": str(out / f"{part}.zip"), "target": options.target, "part": part}
+        job |= {"parts": options.jobs, "names": options.names, **more}
+        variables["TESSERA_RECORD"] = json.dumps(job)
         log = (out / f"{part}.log").open("w")
-        workers.append(subprocess.Popen(command, env=told_to, stdout=log, stderr=log))
+        workers.append(subprocess.Popen(command, env=variables, stdout=log, stderr=log))
     statuses = [worker.wait() for worker in workers]
     failures = []
     for part, status in enumerate(statuses):

@@ -91,10 +91,10 @@ def run_step(step: steps.Step, options: argparse.Namespace, deadline: float, rep
     results = [report.of(step.name)[name] for name in chosen if name not in left]
     bad = sum(not result["good"] for result in results)
     unsupported = sum("unsupported" in result for result in results)
-    told = f"{len(results) - bad - unsupported} of {len(results)} right"
-    told += f", {unsupported} unsupported" if unsupported else ""
-    told += f", {len(left)} not reached" if left else ""
-    print(f"{step.name}: {told}, {time.monotonic() - start:.0f} s", flush=True)
+    reported = f"{len(results) - bad - unsupported} of {len(results)} right"
+    reported += f", {unsupported} unsupported" if unsupported else ""
+    reported += f", {len(left)} not reached" if left else ""
+    print(f"{step.name}: {reported}, {time.monotonic() - start:.0f} s", flush=True)
     return bad
 
 

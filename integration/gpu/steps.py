@@ -151,18 +151,23 @@ class Sanitizer(Step):
             left = isolate.run(command, self.selection(blind), end, results.__setitem__, output)
             output.seek(0)
             lines = output.read().splitlines()
-        told = findings(lines, isolate.MARK)
+        reported = findings(lines, isolate.MARK)
         bad = [call for call, one in results.items() if not one["good"]]
         if (
-            not told
+            not reported
             and not any(one["good"] for one in results.values())
             and any("not supported" in line for line in lines)
         ):
             return {"good": True, "unsupported": "\n".join(lines[:3]), "calls": 0}
-        result = {"calls": len(results), "left": len(left), "findings": told, "without_bulk": blind}
-        if told or bad:
-            result["wrong"] = "; ".join([*(f"{k}: {v[0]}" for k, v in told.items()), *bad])
-        return {**result, "good": not told and not bad and bool(results)}
+        result = {
+            "calls": len(results),
+            "left": len(left),
+            "findings": reported,
+            "without_bulk": blind,
+        }
+        if reported or bad:
+            result["wrong"] = "; ".join([*(f"{k}: {v[0]}" for k, v in reported.items()), *bad])
+        return {**result, "good": not reported and not bad and bool(results)}
 
     def line(self, name: str, result: dict) -> str:
         apart = (
@@ -205,9 +210,13 @@ class Conformance(Step):
             report = Path(folder) / "report.json"
             command = [str(self.program), f"--gtest_output=json:{report}"]
             done = subprocess.run(command, capture_output=True, text=True, env=environment)
-            told = done.stdout.splitlines()[-4:] + done.stderr.splitlines()[-4:]
+            reported = done.stdout.splitlines()[-4:] + done.stderr.splitlines()[-4:]
             if not report.exists():
-                return {"good": False, "wrong": f"exit status {done.returncode}", "output": told}
+                return {
+                    "good": False,
+                    "wrong": f"exit status {done.returncode}",
+                    "output": reported,
+                }
             suites = json.loads(report.read_text())["testsuites"]
         tests = [(f"{s['name']}.{t['name']}", t) for s in suites for t in s["testsuite"]]
         failed = {
@@ -251,10 +260,10 @@ class Calls(Step):
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=120
         )
-        told = (done.stdout + done.stderr).splitlines()
-        result = {"good": done.returncode == 0, "output": told[-20:]}
+        reported = (done.stdout + done.stderr).splitlines()
+        result = {"good": done.returncode == 0, "output": reported[-20:]}
         if done.returncode:
-            result["wrong"] = told[-1] if told else f"exit status {done.returncode}"
+            result["wrong"] = reported[-1] if reported else f"exit status {done.returncode}"
         return result
 
 

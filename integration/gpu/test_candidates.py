@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,13 +44,13 @@ def test_choices_are_read_back(group):
             assert str(candidates.read(again)[0]) == str(choice)
 
 
-def test_a_hint_that_the_model_never_gives():
+def test_a_field_that_the_model_never_gives():
     """The number of pipeline stages of an edited schedule reaches the code as the latency of loads."""
     row = FIRST["product"]
     text = schedule(row, "--via", "tileir")
     first, _ = candidates.read(text)
-    assert "num_stages" not in first.hints
-    staged = candidates.Choice(first.tiles, {**first.hints, "num_stages": 4})
+    assert "num_stages" not in first.fields
+    staged = candidates.Choice(first.tiles, {**first.fields, "num_stages": 4})
     code = ("--target", "sm_90", "--emit", "tileir", "-o", "-")
     assert "latency" not in tessera("-", *code, text=text)
     loads = tessera("-", *code, text=candidates.write(text, staged)).count("latency = 3 : i32")
@@ -62,14 +63,20 @@ def test_only_single_kernels():
     assert candidates.variants(kernel * 2, "memory", 6) == []
 
 
-def test_hints_are_text():
-    text = 'dims [parallel m = "M + 1" tile 4, stream n = 7 tile 8] order [m] hints {num_warps = 8, raster_group = 2} {'
+def test_fields_are_text():
+    text = 'dims [parallel m = "M + 1" tile 4, stream n = 7 tile 8] order [m] launch <num_warps = 8> tuning <raster_group = 2> {'
     first, _ = candidates.read(text)
     assert (
         str(first) == "m=4,n=8;num_warps=8,raster_group=2" and candidates.write(text, first) == text
     )
     bare = candidates.write(text, candidates.Choice({"m": 2, "n": 8}))
     assert bare == 'dims [parallel m = "M + 1" tile 2, stream n = 7 tile 8] order [m] {'
+
+
+def test_launch_is_that_of_the_table():
+    table = (TOP / "include/tessera/Dialect/Common/LaunchFields.def").read_text()
+    names = re.findall(r'^TESSERA_LAUNCH_FIELD\(\w+, "(\w+)"', table, re.MULTILINE)
+    assert candidates.LAUNCH == tuple(names)
 
 
 def test_sizes_in_the_program():

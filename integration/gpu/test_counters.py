@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 import counters  # noqa: E402
 
-TOLD = {"name": "rows", "registers": 48, "threads": 128, "shared_bytes": 32, "occupancy": 0.625, "spill_bytes": 0,
+REPORTED = {"name": "rows", "registers": 48, "threads": 128, "shared_bytes": 32, "occupancy": 0.625, "spill_bytes": 0,
         "bytes": 500e6, "predicted_us": 114, "bound": "memory"}  # fmt: skip
 SEEN = {
     "registers": 48,
@@ -38,7 +38,7 @@ SEEN = {
 )
 def test_bytes(bound, moved, good, tmp_path, monkeypatch):
     row, bundle = counters.COUNTED_ROWS[0], tmp_path / "row.tsb"
-    bundle.with_suffix(".json").write_text(json.dumps([{**TOLD, "bound": bound}]))
+    bundle.with_suffix(".json").write_text(json.dumps([{**REPORTED, "bound": bound}]))
     seen = {**SEEN, "read": moved - 200e6, "written": 200e6}
     monkeypatch.setattr(counters, "measured", lambda *_: ({"rows": seen}, 50_000_000))
     result = counters.run(row, bundle)

@@ -302,9 +302,9 @@ def test_rows_are_held_to_the_fastest_copy_of_the_whole_run(monkeypatch, tmp_pat
     options = types.SimpleNamespace(names=[], burst=False, sustained=0.5)
     report = check.Report(tmp_path / "results.json", {"commit": "one"})
     assert check.run_step(step, options, time.monotonic() + 60, report) == 0
-    told = capsys.readouterr().out
-    assert "1 rows by the fastest copy of the run: 4400 GB/s burst" in told
-    assert [line.split()[0] for line in told.splitlines() if "of copy" in line] == [
+    reported = capsys.readouterr().out
+    assert "1 rows by the fastest copy of the run: 4400 GB/s burst" in reported
+    assert [line.split()[0] for line in reported.splitlines() if "of copy" in line] == [
         "one",
         "two",
         "three",

@@ -66,14 +66,17 @@ def test_parts_of_a_commit_are_one(tmp_path, capsys):
         paths[-1].write_text(json.dumps(data))
     script = TOP / "benchmarks/gpu/merge.py"
     command = [sys.executable, script, "--into", tmp_path, *paths]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "0 of 1 first choices are within 5% of the best candidate; median 0.900" in told
-    assert " first/best tried  first choice\n" in told
-    assert f"{'matmul_x':44}      0.900     2  m=128  best: m=64\n" in told
+    reported = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "0 of 1 first choices are within 5% of the best candidate; median 0.900" in reported
+    assert " first/best tried  first choice\n" in reported
+    assert f"{'matmul_x':44}      0.900     2  m=128  best: m=64\n" in reported
     whole = json.loads((tmp_path / "h200-abc.json").read_text())
     late = {"good": False, "wrong": "late", "was_right": "1"}
     assert whole["steps"]["suite"] == {"calls": 2, "right": 1, "elements": 7, "others": {"b": late}}
-    assert "suite: b was right at 1 and is not at 3 or before\n" in told and "suite: a" not in told
+    assert (
+        "suite: b was right at 1 and is not at 3 or before\n" in reported
+        and "suite: a" not in reported
+    )
     assert whole["steps"]["bench"]["matmul_x"]["goals"][0]["burst"] == 0.98
     tuned = json.loads((tmp_path / "h200-abc-candidates.json").read_text())
     assert tuned["rows"]["matmul_x"]["best"] == "m=64"
@@ -85,15 +88,15 @@ def test_parts_of_a_commit_are_one(tmp_path, capsys):
 
 
 def test_what_nobody_can_tell_is_not_right():
-    told = {"good": True, "unsupported": "no bound", "compared": 0}
+    reported = {"good": True, "unsupported": "no bound", "compared": 0}
     found = merge.condense(
-        {"a": {"good": True, "compared": 3}, "b": told, "c": {"good": False, "wrong": "x"}}
+        {"a": {"good": True, "compared": 3}, "b": reported, "c": {"good": False, "wrong": "x"}}
     )
     assert found == {
         "calls": 3,
         "right": 1,
         "elements": 3,
-        "others": {"b": told, "c": {"good": False, "wrong": "x"}},
+        "others": {"b": reported, "c": {"good": False, "wrong": "x"}},
     }
 
 

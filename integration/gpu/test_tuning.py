@@ -39,7 +39,7 @@ class Compiler:
         self.program.write_text(PROGRAM)
         self.cache = folder / "cache"
         self.table = self.cache / "tuning-sm_90.txt"
-        self.told = ""
+        self.reported = ""
 
     def __call__(
         self, command: str, *more: str, function: str = "product", **environment: str
@@ -53,12 +53,12 @@ class Compiler:
             env=env,
         )
         assert done.returncode == 0, done.stderr
-        self.told = done.stderr
+        self.reported = done.stderr
         return done.stdout
 
     def signature(self, *arguments: str, function: str = "product") -> str:
         text = self("explain", *(arguments or ARGUMENTS), function=function)
-        return re.search(r"^  tuning  (\w+)", text, re.MULTILINE)[1]
+        return re.search(r"^  table   (\w+)", text, re.MULTILINE)[1]
 
     def choice(self, *more: str) -> str:
         text = self("compile", *ARGUMENTS, *more, "--emit", "sched", "-o", "-")
@@ -112,9 +112,9 @@ def test_measurements_become_the_choice(compiler):
     assert done.stdout.strip().endswith("1 kernels, 1 of them other than the cost model's choice")
     after = compiler.choice()
     assert "m = M tile 256, stream k = K tile 64, parallel n = N tile 128" in after
-    assert "hints {num_warps = 8}" in after and compiler.told == ""
-    told = "tiles and hints from measurements, 1.50 times as fast as the cost model's choice"
-    assert f"{told} (matmul, NVIDIA H200, abc)" in compiler("explain", *ARGUMENTS)
+    assert "launch <num_warps = 8>" in after and compiler.reported == ""
+    reported = "measured tiles, launch and tuning, 1.50 times as fast as the cost model's choice"
+    assert f"{reported} (matmul, NVIDIA H200, abc)" in compiler("explain", *ARGUMENTS)
     assert compiler.choice("--option", "tuning=false") == before
 
 
@@ -213,14 +213,17 @@ def test_damaged_tables(compiler):
     compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64\n")
     assert compiler.choice() == before
     assert (
-        compiler.told
-        == f"tessera: warning: {compiler.table}: line 2: expected hints such as raster_group=8,num_warps=4 or -, got ''\n"
+        compiler.reported
+        == f"tessera: warning: {compiler.table}: line 2: expected fields such as raster_group=8,num_warps=4 or -, got ''\n"
     )
     compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64 - 1 1\n")
     assert compiler.choice() == before
-    assert compiler.told == f"tessera: warning: {compiler.table}: line 2: expected 3 tiles, got 2\n"
+    assert (
+        compiler.reported
+        == f"tessera: warning: {compiler.table}: line 2: expected 3 tiles, got 2\n"
+    )
     compiler.table.write_bytes(b"\xff\x00" * 1000)
-    assert compiler.choice() == before and compiler.told.count("warning") == 1
+    assert compiler.choice() == before and compiler.reported.count("warning") == 1
 
 
 @pytest.mark.skipif(not TILEIRAS.exists(), reason="tileiras is not installed")
@@ -237,5 +240,5 @@ def test_choices_that_cannot_be_assembled(compiler, tmp_path):
     script.chmod(0o755)
     bundle = tmp_path / "product.tsb"
     compiler("compile", *ARGUMENTS, "-o", str(bundle), TESSERA_TILEIRAS=str(script))
-    assert "no code could be made with measured tiles and hints" in compiler.told
-    assert compiler.told.count("\n") == 1 and bundle.stat().st_size > 0
+    assert "no code could be made with measured tiles, launch and tuning" in compiler.reported
+    assert compiler.reported.count("\n") == 1 and bundle.stat().st_size > 0

@@ -147,7 +147,9 @@ def test_missing_tools_fail_in_ci_and_what_is_not_built_always(runner, strict):
     for reason in SKIPS:
         result.skip(reason)
     assert len(runner.tell_skipped(result, strict)) == 7
-    told = " ".join(result.failures)
-    assert "want of tessera-opt" in told and "torch" not in told and "avx512f" not in told
+    reported = " ".join(result.failures)
+    assert (
+        "want of tessera-opt" in reported and "torch" not in reported and "avx512f" not in reported
+    )
     assert result.failed == len(result.failures) == (4 if strict else 1)
-    assert ("2 skipped for want of ptxas, which" in told) == strict
+    assert ("2 skipped for want of ptxas, which" in reported) == strict

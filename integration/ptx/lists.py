@@ -141,10 +141,12 @@ def main() -> int:
         for future in as_completed(started):
             job, (seconds, (found, passed, text)) = started[future], future.result()
             lines = text.strip().splitlines() or [""]
-            told = next((line for line in lines if line.startswith("mutants of")), lines[-1])
-            for count, fate in re.findall(r"(\d+) (\w+)", told.partition(":")[2]):
+            reported = next((line for line in lines if line.startswith("mutants of")), lines[-1])
+            for count, fate in re.findall(r"(\d+) (\w+)", reported.partition(":")[2]):
                 fates[fate] += int(count)
-            print(f"{job.file.name} {job.chip or 'mutants'}: {told}; {seconds:.0f} s", flush=True)
+            print(
+                f"{job.file.name} {job.chip or 'mutants'}: {reported}; {seconds:.0f} s", flush=True
+            )
             if not passed:
                 print(text[-4000:])
                 status = 1

@@ -54,24 +54,26 @@ def place(folder: Path, text: str) -> Path:
     return placed
 
 
-def schedule(folder: Path, function: str, arguments: list[str], tile: int, hints: str) -> Path:
-    """Placed Tile IR of a schedule whose last dimension has this tile, with these hints."""
+def schedule(folder: Path, function: str, arguments: list[str], tile: int, config: str) -> Path:
+    """Placed Tile IR of a schedule whose last dimension has this tile, with this launch and tuning."""
     text = chosen(function, arguments)
-    kernel = re.search(r"tile \d+\] order (\[\w*\])( hints \{[^}]*\})?", text)
-    return place(
-        folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} hints {{{hints}}}")
-    )
+    kernel = re.search(r"tile \d+\] order (\[\w*\])( launch <[^>]*>)?( tuning <[^>]*>)?", text)
+    return place(folder, text.replace(kernel[0], f"tile {tile}] order {kernel[1]} {config}"))
 
 
 def shared_product(
-    folder: Path, function: str, arguments: list[str], over: int, hints: str
+    folder: Path, function: str, arguments: list[str], over: int, config: str
 ) -> Path:
-    """Placed Tile IR of a contraction with this k-step, with these hints."""
+    """Placed Tile IR of a contraction with this k-step, launch and tuning."""
     text = chosen(function, arguments)
     text, count = re.subn(r"(stream \w+ = \S+ tile) \d+", rf"\1 {over}", text)
-    text, again = re.subn(r"hints \{[^}]*\}", f"hints {{{hints}}}", text)
+    text, again = re.subn(r"launch <[^>]*>( tuning <[^>]*>)?", config, text)
     assert count == again == 1, text
     return place(folder, text)
+
+
+def has_cluster(text: str, blocks: int) -> bool:
+    return re.search(rf"cluster_size = {blocks}\b", text) is not None
 
 
 def simulate(program: Path | str, arguments: list[str], *more: str) -> dict:
@@ -108,7 +110,7 @@ def test_no_findings(case, blocks, tmp_path):
         function,
         arguments,
         tile,
-        f"cluster_size = {blocks}, min_ctas_per_sm = 1, num_warps = 2",
+        f"launch <num_warps = 2, cluster_size = {blocks}> tuning <min_ctas_per_sm = 1>",
     )
     text = placed.read_text()
     assert "tile.dsmem_store" in text and re.search(rf"block\[.*?d\d:{tile // 2}\]", text)
@@ -127,7 +129,7 @@ def test_mutants_of_rows_are_killed(function, spoilt, tmp_path):
         function,
         ["x=bf16[2,2051]"],
         1024,
-        "cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2",
+        "launch <num_warps = 2, cluster_size = 2> tuning <min_ctas_per_sm = 1>",
     )
     mutants = simulate(placed, ["x=bf16[2,2051]"], "--mutants")["mutants"]
     assert {"tile.bulk_load", "tile.mbarrier_wait", *spoilt} <= {
@@ -143,16 +145,16 @@ def test_mutants_are_killed(function, tmp_path):
         function,
         ["x=fp32[1,1003]"],
         512,
-        "cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2",
+        "launch <num_warps = 2, cluster_size = 2> tuning <min_ctas_per_sm = 1>",
     )
     mutants = simulate(placed, ["x=fp32[1,1003]"], "--mutants")["mutants"]
-    told = {one["op"] for one in mutants}
+    reported = {one["op"] for one in mutants}
     assert {
         "tile.cluster_arrive",
         "tile.cluster_wait",
         "tile.dsmem_store",
         "tile.dsmem_wait",
-    } <= told
+    } <= reported
     assert all(
         one["killed"]
         for one in mutants
@@ -190,7 +192,11 @@ PRODUCTS = {
 def test_no_findings_in_contractions(case, blocks, tmp_path):
     function, arguments = PRODUCTS[case]
     placed = shared_product(
-        tmp_path, function, arguments, 32 * blocks, f"cluster_size = {blocks}, num_warps = 2"
+        tmp_path,
+        function,
+        arguments,
+        32 * blocks,
+        f"launch <num_warps = 2, cluster_size = {blocks}>",
     )
     text = placed.read_text()
     assert re.search(rf"tile.mma .*-> tensor<{blocks}x", text) and "tile.dsmem_store" in text
@@ -200,7 +206,11 @@ def test_no_findings_in_contractions(case, blocks, tmp_path):
 def test_mutants_of_products_are_killed(tmp_path):
     function, arguments = PRODUCTS["product with edges"]
     placed = shared_product(
-        tmp_path, function, arguments, 128, "num_stages = 2, cluster_size = 2, num_warps = 2"
+        tmp_path,
+        function,
+        arguments,
+        128,
+        "launch <num_warps = 2, cluster_size = 2> tuning <num_stages = 2>",
     )
     mutants = simulate(placed, arguments, "--mutants")["mutants"]
     assert {
@@ -265,7 +275,7 @@ def test_computed_operands(function, element, depth, blocks):
     """Each CTA computes its part of the operands, also in loops; results agree with the
     reference."""
     arguments = COMPUTED[function].format(element, depth).split()
-    assert (f"cluster_size = {blocks}," in chosen(function, arguments)) == (blocks > 1)
+    assert has_cluster(chosen(function, arguments), blocks) == (blocks > 1)
     done = simulate(
         f"{PROGRAMS}::{function}", arguments, "--target", "sm_90", "--via", "ptx", "--seeds", "2"
     )
@@ -276,9 +286,7 @@ def test_computed_operands(function, element, depth, blocks):
 @pytest.mark.parametrize("arguments", CHOSEN_PRODUCTS)
 def test_choice_of_products(arguments):
     blocks, text = CHOSEN_PRODUCTS[arguments], chosen("product", list(arguments))
-    assert text.count("sched.kernel") == 1 and (f"cluster_size = {blocks}," in text) == (
-        blocks > 1
-    ), text
+    assert text.count("sched.kernel") == 1 and has_cluster(text, blocks) == (blocks > 1), text
     assert "cluster" in text or blocks == 1
 
 
@@ -310,7 +318,7 @@ def test_choice(argument):
     read = lambda target: run(*command, "--target", target)  # noqa: E731
     blocks, tile = CHOSEN[argument]
     text = read("sm_90")
-    assert (f"cluster_size = {blocks}," in text) == (blocks > 1) and f"tile {tile}]" in text, text
+    assert has_cluster(text, blocks) == (blocks > 1) and f"tile {tile}]" in text, text
     assert "cluster" not in read("sm_80")
 
 
@@ -325,7 +333,7 @@ def rows(element: str, size: int, tile: int, blocks: int, warps: int, kind: str)
     zero = "0.0" if element[0] == "f" else "0"
     join = {"sum": "add", "max": "maximum"}[kind]
     return f"""
-    tile.kernel @k(%x: {x}, %y: {x}) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
+    tile.kernel @k(%x: {x}, %y: {x}) grid 1 launch <num_warps = {warps}, cluster_size = {blocks}> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {-(-size // tile)} : index
@@ -385,7 +393,7 @@ def test_code_of_products(rows, columns, warps, blocks):
     )
     sums = f"tensor<{rows}x{columns}xf32>"
     program = f"""
-    tile.kernel @k(%x: {a}, %w: {b}, %y: {y}) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
+    tile.kernel @k(%x: {a}, %w: {b}, %y: {y}) grid 1 launch <num_warps = {warps}, cluster_size = {blocks}> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {steps} : index

@@ -84,7 +84,7 @@ def test_scans(shape, dim, warps, element, kind):
     rest = shape[:dim] + shape[dim + 1 :]
     first = {"sum": "0", "max": "-1000"}[kind] + (".0" if element[0] == "f" else "")
     program = f"""
-    tile.kernel @k(%x: {view(shape, element)}, %y: {view(shape, element)}, %t: {view(rest, element)}) grid 1 hints {{num_warps = {warps}}} {{
+    tile.kernel @k(%x: {view(shape, element)}, %y: {view(shape, element)}, %t: {view(rest, element)}) grid 1 launch <num_warps = {warps}> {{
       %c0 = arith.constant 0 : index
       %a = tile.load %x{access(shape)} : {view(shape, element)} -> {tile(shape, element)}
       %z = tile.constant {first} : {element} : {tile(rest, element)}
@@ -120,7 +120,7 @@ def test_scans(shape, dim, warps, element, kind):
 def test_reductions(shape, dims, warps, element, kind):
     rest = tuple(size for dim, size in enumerate(shape) if dim not in dims)
     program = f"""
-    tile.kernel @k(%x: {view(shape, element)}, %y: {view(rest, element)}) grid 1 hints {{num_warps = {warps}}} {{
+    tile.kernel @k(%x: {view(shape, element)}, %y: {view(rest, element)}) grid 1 launch <num_warps = {warps}> {{
       %c0 = arith.constant 0 : index
       %a = tile.load %x{access(shape)} : {view(shape, element)} -> {tile(shape, element)}
       %b = tile.reduce {kind} %a dims {dims} : {tile(shape, element)} -> {tile(rest, element)}
@@ -149,7 +149,7 @@ def test_positions(element, warps):
         else f"%e = {loaded}"
     )
     program = f"""
-    tile.kernel @k(%x: {view((1024,), element)}, %y: {view((), "i32")}) grid 1 hints {{num_warps = {warps}}} {{
+    tile.kernel @k(%x: {view((1024,), element)}, %y: {view((), "i32")}) grid 1 launch <num_warps = {warps}> {{
       %c0 = arith.constant 0 : index
       %start = arith.constant 7 : index
       %none = tile.constant 2147483647 : i32 : tensor<1024xi32>
@@ -177,7 +177,7 @@ def test_positions(element, warps):
 def test_random_bits():
     """Philox in 32 bits: the vectors of Random123, all four words."""
     program = f"""
-    tile.kernel @k(%x: {view((3, 64), "i64")}, %y: {view((2, 64), "i64")}) grid 1 hints {{num_warps = 2}} {{
+    tile.kernel @k(%x: {view((3, 64), "i64")}, %y: {view((2, 64), "i64")}) grid 1 launch <num_warps = 2> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
@@ -199,12 +199,12 @@ def test_random_bits():
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.25])
-def test_quick_gelu(factor):
+def test_approximate_gelu(factor):
     """On all numbers of bf16: the polynomial is off by at most 2^-14.3 of the result, and 1/2 - t
     is rounded to 2^-25."""
     erf = np.vectorize(math.erf, otypes=[float])
     program = f"""
-    tile.kernel @k(%x: {view((65536,), "f32")}, %y: {view((65536,), "f32")}) grid 1 hints {{num_warps = 32}} {{
+    tile.kernel @k(%x: {view((65536,), "f32")}, %y: {view((65536,), "f32")}) grid 1 launch <num_warps = 32> {{
       %c0 = arith.constant 0 : index
       %a = tile.load %x{access((65536,))} : {view((65536,), "f32")} -> tensor<65536xf32>
       %f = tile.constant {factor} : f32 : tensor<65536xf32>
@@ -217,7 +217,7 @@ def test_quick_gelu(factor):
     y = np.zeros_like(x)
     code = ptx(
         program,
-        "-tile-expand-math=native=exp2 quick=reciprocal",
+        "-tile-expand-math=native=exp2 approx=reciprocal",
         "-canonicalize",
         "-tile-assign-layouts",
     )
@@ -247,7 +247,7 @@ def test_gathered_rows():
     """Rows by index, 16 bytes at a time; an index out of range is clamped."""
     rows, out = "!tile.view<256x8xf32, strides = [1, 256]>", view((4, 256), "f32")
     program = f"""
-    tile.kernel @k(%i: {view((4,), "i64")}, %x: {rows}, %y: {out}) grid 1 hints {{num_warps = 2}} {{
+    tile.kernel @k(%i: {view((4,), "i64")}, %x: {rows}, %y: {out}) grid 1 launch <num_warps = 2> {{
       %c0 = arith.constant 0 : index
       %n = tile.load %i{access((4,))} : {view((4,), "i64")} -> tensor<4xi64>
       %p = tile.broadcast %n dims [0] : tensor<4xi64> -> tensor<4x256xi64>
@@ -268,7 +268,7 @@ def test_places_and_bounds(wide):
     """The end of rows that are not a multiple of a tile, and positions."""
     rows = "!tile.view<?x?xf32, strides = [?, 1], divisors = [1, 4]>"
     program = f"""
-    tile.kernel @k(%x: {rows}, %y: {rows}) grid 1 hints {{num_warps = 1}} {{
+    tile.kernel @k(%x: {rows}, %y: {rows}) grid 1 launch <num_warps = 1> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %a = tile.load %x[%c1, %c0] dims [1] pad 5.0 : f32 : {rows} -> tensor<256xf32>
@@ -300,7 +300,7 @@ def test_scatters(element, count):
       %c1 = arith.constant 1 : index
       %a = tile.load %x{access((count,))} : {vector} -> {tile((count,), element)}
       %p = tile.load %i{access((count,))} : {places} -> {tile((count,), "i64")}"""
-    head = f"(%x: {vector}, %i: {places}, %y: {matrix}) grid 1 hints {{num_warps = 2}} {{"
+    head = f"(%x: {vector}, %i: {places}, %y: {matrix}) grid 1 launch <num_warps = 2> {{"
     program = f"""
     tile.kernel @put{head}{body}
       tile.scatter %a, %y[%c1] {at.format("")}
@@ -366,7 +366,7 @@ def test_conversions(element):
             for bits in (start, goal)
         )
         kernels.append(f"""
-        tile.kernel @k{number}(%x: {view(shape, element)}, %y: {view(shape, element)}) grid 1 hints {{num_warps = {1 << warps}}} {{
+        tile.kernel @k{number}(%x: {view(shape, element)}, %y: {view(shape, element)}) grid 1 launch <num_warps = {1 << warps}> {{
           %c0 = arith.constant 0 : index
           %a = tile.load %x{access(shape)} : {view(shape, element)} -> {given}
           %b = tile.convert %a : {given} -> {wanted}

@@ -52,8 +52,8 @@ def test_a_list_is_updated(tmp_path):
     )
     assert file.read_text() == text
     assert (tmp_path / "unreached.txt").read_text() == (HERE / "unreached.txt").read_text()
-    told = re.search(r"^coverage: reached (\d+) of (\d+) mutants$", done.stdout, re.MULTILINE)
-    assert told and 0 < int(told[1]) <= int(told[2])
+    reported = re.search(r"^coverage: reached (\d+) of (\d+) mutants$", done.stdout, re.MULTILINE)
+    assert reported and 0 < int(reported[1]) <= int(reported[2])
 
 
 HEAD = """# Kernels that spill.

@@ -50,7 +50,7 @@ def program(
       tile.launch @k grid {grid} (%x, %w, %r, %y) views [{operands}] sizes ["{-(-k // tk)}"] : {", ".join(shapes)}
       return %y : {shapes[3]}
     }}
-    tile.kernel @k(%x: {views[0]}, %w: {views[1]}, %r: {row}, %y: {views[2]}, %n: index) grid 2 hints {{num_stages = {stages}, use_tma = 1, raster_group = {group}, persistent_ctas = {blocks}, wgmma = 1, num_warps = 8}} {{
+    tile.kernel @k(%x: {views[0]}, %w: {views[1]}, %r: {row}, %y: {views[2]}, %n: index) grid 2 launch <num_warps = 8, persistent_ctas = {blocks}> tuning <raster_group = {group}, num_stages = {stages}, use_tma = 1, wgmma = 1> {{
       %j = tile.program_id 0
       %i = tile.program_id 1
       %c0 = arith.constant 0 : index
@@ -131,11 +131,11 @@ def test_orders(tmp_path, sizes, blocks):
 @pytest.mark.parametrize("stages", [2, 3])
 def test_synchronisation(tmp_path, stages):
     """Every arrival, wait and phase of the loops is necessary."""
-    text, told = simulated(tmp_path, (264, 136, 136), 2, stages, "--mutants")
+    text, reported = simulated(tmp_path, (264, 136, 136), 2, stages, "--mutants")
     first = text[: text.index("scf.for")].count("\n") + 1
     fates = re.findall(
         r"^(tile\.\w+) +\S+?:(\d+)\S* +(.*?)  +(killed|equivalent|not reached|survived)",
-        told,
+        reported,
         re.MULTILINE,
     )
     inside = [(name, change, fate) for name, line, change, fate in fates if int(line) > first]
@@ -147,7 +147,7 @@ def test_synchronisation(tmp_path, stages):
         "tile.wgmma_wait",
         "tile.barrier",
     }
-    assert not [one for one in inside if one[2] in ("survived", "not reached")], told
+    assert not [one for one in inside if one[2] in ("survived", "not reached")], reported
 
 
 @pytest.mark.parametrize(("function", "types", "smaller"), [

@@ -61,8 +61,8 @@ def lacking(chip: str) -> set[str]:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_types(chip):
-    told = {name: message for name in TYPES if (message := refused(chip, name))}
-    assert set(told) == lacking(chip), told
+    reported = {name: message for name in TYPES if (message := refused(chip, name))}
+    assert set(reported) == lacking(chip), reported
 
 
 def test_the_types_are_the_language_s():

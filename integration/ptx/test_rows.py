@@ -24,7 +24,7 @@ def program(element: str, result: str, size: int, tile: int, warps: int, blocks:
     a, b = "%t" if one == two else "%a", "%j" if row == two else "%b"
     x, y, s = view((ROWS, size), element), view((ROWS, size), result), view((1,), result)
     return f"""
-    tile.kernel @k(%x: {x}, %y: {y}, %s: {s}, %r: index) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
+    tile.kernel @k(%x: {x}, %y: {y}, %s: {s}, %r: index) grid 1 launch <num_warps = {warps}, cluster_size = {blocks}> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {-(-size // tile)} : index
@@ -84,7 +84,9 @@ def test_what_is_read_stays(passes):
     """Each load and copy has the L2 hint, and nothing else changes."""
     size, made = 2051, program("i16", "i16", 2051, 1024, warps=4)
     text = ptx(
-        made.replace("hints {", "hints {l2_evict_last = 1, "), "-tile-assign-layouts", *passes
+        made.replace("cluster_size = 1>", "cluster_size = 1> tuning <l2_evict_last = 1>"),
+        "-tile-assign-layouts",
+        *passes,
     )
     assert text.count("createpolicy.fractional.L2::evict_last") == 1
     reads = [
@@ -124,7 +126,7 @@ def walk(element: str, size: int, tile: int, stages: int) -> str:
     x, w, s = view((ROWS, size), element), view((size,), element), view((ROWS,), "f32")
     one, wide = f"tensor<{tile}x{element}>", f"tensor<{tile}xf32>"
     return f"""
-    tile.kernel @k(%x: {x}, %w: {w}, %y: {x}, %s: {s}, %first: index, %end: index) grid 1 hints {{num_stages = {stages}, num_warps = 1}} {{
+    tile.kernel @k(%x: {x}, %w: {w}, %y: {x}, %s: {s}, %first: index, %end: index) grid 1 launch <num_warps = 1> tuning <num_stages = {stages}> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = arith.constant {size} : index
@@ -189,7 +191,7 @@ def aligned(element: str, size: int, tile: int, warps: int, blocks: int) -> str:
         %d = tile.map add(%t, %all) : ({one}, {one}) -> {one}
         tile.store %d, %ry[%i] dims [0] bounded : {one}, {row}"""
     return f"""
-    tile.kernel @k(%x: {x}, %y: {x}, %r: index) grid 1 hints {{cluster_size = {blocks}, num_warps = {warps}}} {{
+    tile.kernel @k(%x: {x}, %y: {x}, %r: index) grid 1 launch <num_warps = {warps}, cluster_size = {blocks}> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c = arith.constant {tile} : index

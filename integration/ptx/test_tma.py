@@ -30,7 +30,7 @@ def program(
     tile: tuple[int, int, int],
     by_columns: tuple[bool, bool],
     batches: int,
-    hints: str = "num_warps = 4",
+    config: str = "launch <num_warps = 4> tuning <use_tma = 1>",
     place: int = 1,
 ) -> str:
     m, n, k = sizes
@@ -71,7 +71,7 @@ def program(
       tile.launch @k grid ["1"] (%x, %w, %y) views [{views}] sizes ["{place}", "{place}"] : {", ".join(shapes)}
       return %y : {shapes[2]}
     }}
-    tile.kernel @k(%x: {a}, %w: {b}, %y: {c}, %i: index, %j: index) grid 1 hints {{use_tma = 1, {hints}}} {{
+    tile.kernel @k(%x: {a}, %w: {b}, %y: {c}, %i: index, %j: index) grid 1 {config} {{
       %p = tile.program_id 0
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index

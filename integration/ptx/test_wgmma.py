@@ -46,9 +46,8 @@ def check(
         if blocks > 1
         else ""
     )
-    text = program(
-        element, sizes, tile, TURNED[turned], batches, f"num_warps = {warps}, wgmma = 1{cluster}"
-    )
+    config = f"launch <num_warps = {warps}{cluster}> tuning <use_tma = 1, wgmma = 1>"
+    text = program(element, sizes, tile, TURNED[turned], batches, config)
     if computed:
         text = negated(text, element, tile)
     module = compiled(text, "ptx")
@@ -150,7 +149,7 @@ def test_bounds(bounds):
         (128, 64, 64),
         TURNED["nn"],
         1,
-        "num_stages = 3, num_warps = 8, wgmma = 1",
+        "launch <num_warps = 8> tuning <num_stages = 3, use_tma = 1, wgmma = 1>",
         place=0,
     )
     start, end = text.index("%sum = scf.for"), text.index("tile.store")
@@ -279,9 +278,8 @@ def doubled(text: str, tile: tuple[int, int, int]) -> str:
 def test_two_products_of_one_left_operand(turned, tile, columns):
     """One instruction computes both if their right operands are parts of one matrix."""
     m, n, k = tile[0] + 72, tile[1] + 8, 136
-    text = doubled(
-        program("bf16", (m, n, k), tile, TURNED[turned], 1, "num_warps = 8, wgmma = 1"), tile
-    )
+    config = "launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1>"
+    text = doubled(program("bf16", (m, n, k), tile, TURNED[turned], 1, config), tile)
     module = compiled(text, "ptx")
     assert set(re.findall(r"wgmma.mma_async.sync.aligned.m64n(\d+)k16", module)) == {str(columns)}
     maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
@@ -307,9 +305,9 @@ def test_two_products_of_one_left_operand(turned, tile, columns):
 @pytest.mark.parametrize(("turned", "stages"), [("nn", 2), ("nt", 3), ("tn", 4)])
 def test_synchronisation(tmp_path, turned, stages):
     """Nothing is found, and every fence, wait, commit and barrier is needed: no mutant survives."""
-    hints = f"num_stages = {stages}, num_warps = 8, wgmma = 1"
+    config = f"launch <num_warps = 8> tuning <num_stages = {stages}, use_tma = 1, wgmma = 1>"
     text = compiled(
-        program("bf16", (128, 64, 328), (128, 64, 64), TURNED[turned], 1, hints, place=0), "placed"
+        program("bf16", (128, 64, 328), (128, 64, 64), TURNED[turned], 1, config, place=0), "placed"
     )
     assert "tile.wgmma" in text and "tile.wgmma_wait 1" in text
     file = tmp_path / "placed.mlir"
@@ -326,19 +324,19 @@ def test_synchronisation(tmp_path, turned, stages):
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = re.findall(
+    reported = re.findall(
         r"^(tile\.wgmma\w*) +\S+ +(.*?)  +(killed|equivalent|not reached|survived)",
         done.stdout,
         re.MULTILINE,
     )
-    assert {name for name, *_ in told} == {
+    assert {name for name, *_ in reported} == {
         "tile.wgmma_fence",
         "tile.wgmma",
         "tile.wgmma_commit",
         "tile.wgmma_wait",
     }
     # Before the wait at the mbarrier, too, the fence comes after the register accesses.
-    assert [one for one in told if one[2] != "killed"] == [
+    assert [one for one in reported if one[2] != "killed"] == [
         ("tile.wgmma_fence", "too early", "equivalent")
     ], done.stdout
 
@@ -371,7 +369,7 @@ def stream(stages: int, iterations: int) -> str:
       tile.launch @s grid ["1"] (%q, %k, %v, %y) views [{views}] sizes ["{iterations}"] : {", ".join(shapes)}
       return %y : {shapes[3]}
     }}
-    tile.kernel @s(%q: {rows}, %k: {keys}, %v: {keys}, %y: {out}, %n: index) grid 1 hints {{num_stages = {stages}, use_tma = 1, num_warps = 8, wgmma = 1}} {{
+    tile.kernel @s(%q: {rows}, %k: {keys}, %v: {keys}, %y: {out}, %n: index) grid 1 launch <num_warps = 8> tuning <num_stages = {stages}, use_tma = 1, wgmma = 1> {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %zero = tile.constant 0.0 : f32 : {sums}
@@ -419,12 +417,12 @@ def test_iterations(tmp_path, stages, iterations):
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    told = re.findall(
+    reported = re.findall(
         r"^(tile\.\w+) +(\S+) +(.*?)  +(killed|equivalent|not reached|survived)",
         done.stdout,
         re.MULTILINE,
     )
-    assert {name for name, *_ in told} >= {
+    assert {name for name, *_ in reported} >= {
         "tile.mbarrier_arrive",
         "tile.tma_load",
         "tile.mbarrier_wait",
@@ -436,7 +434,7 @@ def test_iterations(tmp_path, stages, iterations):
     first = text[: text.rindex("scf.for")].count("\n") + 1
     last = first + loop[: loop.index("scf.yield")].count("\n")
     spared = [
-        (name, change) for name, place, change, fate in told
+        (name, change) for name, place, change, fate in reported
         if name in ("tile.mbarrier_arrive", "tile.tma_load", "tile.mbarrier_wait") and first <= int(place.split(":")[1]) <= last and fate != "killed"
     ]  # fmt: skip
     assert spared == [("tile.mbarrier_wait", "too early")], done.stdout
@@ -537,7 +535,7 @@ def test_shared_synchronisation(tmp_path):
             (128, 64, 128),
             TURNED["nn"],
             1,
-            "num_stages = 2, cluster_size = 2, num_warps = 8, wgmma = 1",
+            "launch <num_warps = 8, cluster_size = 2> tuning <num_stages = 2, use_tma = 1, wgmma = 1>",
             place=0,
         ),
         "placed",
@@ -556,7 +554,7 @@ def test_shared_synchronisation(tmp_path):
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
-    told = re.findall(
+    reported = re.findall(
         r"^(tile\.\w+) +\S+ +(.*?)  +(killed|equivalent|not reached|survived)",
         done.stdout,
         re.MULTILINE,
@@ -570,10 +568,10 @@ def test_shared_synchronisation(tmp_path):
         "tile.cluster_wait",
         "tile.dsmem_store",
         "tile.dsmem_wait",
-    } <= {name for name, *_ in told}
+    } <= {name for name, *_ in reported}
     # The last barrier separates the reads of the loop from the writes of the epilogue, when all
     # reads are done.
-    left = {(name, change) for name, change, fate in told if fate != "killed"}
+    left = {(name, change) for name, change, fate in reported if fate != "killed"}
     assert left <= {
         ("tile.wgmma_fence", "too early"),
         ("tile.barrier", "too early"),
@@ -585,9 +583,10 @@ def test_shared_synchronisation(tmp_path):
 def test_split_synchronisation(tmp_path, side, blocks, stages):
     """CTAs with multicast operands: all of them have to release the stages."""
     m, n = (128 * blocks, 64) if side == 0 else (128, 64 * blocks)
-    hints = f"num_stages = {stages}, cluster_size = {blocks}, cluster_axis = {side}, num_warps = 8, wgmma = 1"
+    launch = f"launch <num_warps = 8, cluster_size = {blocks}, cluster_axis = {side}>"
+    config = f"{launch} tuning <num_stages = {stages}, use_tma = 1, wgmma = 1>"
     text = compiled(
-        program("bf16", (m, n, 600), (m, n, 64), TURNED["nn"], 1, hints, place=0), "placed"
+        program("bf16", (m, n, 600), (m, n, 64), TURNED["nn"], 1, config, place=0), "placed"
     )
     assert "multicast" in text and "tile.mbarrier_arrive cluster" in text
     file = tmp_path / "placed.mlir"
@@ -604,18 +603,18 @@ def test_split_synchronisation(tmp_path, side, blocks, stages):
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
-    told = re.findall(
+    reported = re.findall(
         r"^(tile\.\w+) +\S+ +(.*?)  +(killed|equivalent|not reached|survived)",
         done.stdout,
         re.MULTILINE,
     )
-    assert ("tile.mbarrier_arrive", "in its own CTA only", "killed") in told
+    assert ("tile.mbarrier_arrive", "in its own CTA only", "killed") in reported
     assert {
         ("tile.cluster_arrive", "removed", "killed"),
         ("tile.cluster_wait", "removed", "killed"),
         ("tile.mbarrier_arrive", "removed", "killed"),
-    } <= set(told)
-    left = {(name, change) for name, change, fate in told if fate != "killed"}
+    } <= set(reported)
+    left = {(name, change) for name, change, fate in reported if fate != "killed"}
     assert left <= {
         ("tile.wgmma_fence", "too early"),
         ("tile.barrier", "too early"),

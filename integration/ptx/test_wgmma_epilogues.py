@@ -33,9 +33,9 @@ ENDS = [("turned", []), ("linear", ["b=bf16[136]", "r=bf16[136,136]"]), ("scaled
 
 
 def check_end(
-    folder: Path, end: tuple[str, list[str]], tiles: tuple[int, int], hints: str, wanted: str
+    folder: Path, end: tuple[str, list[str]], tiles: tuple[int, int], config: str, wanted: str
 ) -> None:
-    """A contraction and its epilogue, with these tiles and hints: it has the expected form, and
+    """A contraction and its epilogue, with these tiles, launch and tuning: it has the expected form, and
     there are no findings."""
     function, more = end
     source, edited, placed = (
@@ -64,7 +64,7 @@ def check_end(
     ).stdout
     for kind, tile in zip(("parallel", "stream"), tiles):
         text = re.sub(rf"({kind} \w+ = \S+ tile) \d+", rf"\1 {tile}", text)
-    edited.write_text(re.sub(r"hints \{[^}]*\}", f"hints {{{hints}}}", text))
+    edited.write_text(re.sub(r"launch <[^>]*>( tuning <[^>]*>)?", config, text))
     subprocess.run(
         [TESSERA, "compile", edited, *target, "--emit", "placed", "-o", placed],
         capture_output=True,
@@ -85,13 +85,15 @@ def check_end(
 @pytest.mark.parametrize("blocks", [2, 4])
 def test_shared_epilogues(tmp_path, end, blocks):
     """What follows a shared product is done to the columns that each block finishes."""
-    hints = f"num_stages = 2, use_tma = 1, cluster_size = {blocks}, wgmma = 1, num_warps = 4"
-    check_end(tmp_path, end, (64, 64 * blocks), hints, "tile.dsmem_store")
+    launch = f"launch <num_warps = 4, cluster_size = {blocks}>"
+    config = f"{launch} tuning <num_stages = 2, use_tma = 1, wgmma = 1>"
+    check_end(tmp_path, end, (64, 64 * blocks), config, "tile.dsmem_store")
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("side", [0, 1])
 def test_spread_epilogues(tmp_path, end, side):
     """What follows a product is done to the rows or columns that each block has."""
-    hints = f"num_stages = 3, use_tma = 1, cluster_size = 2, cluster_axis = {side}, wgmma = 1, num_warps = 8"
-    check_end(tmp_path, end, (256, 64), hints, "multicast")
+    launch = f"launch <num_warps = 8, cluster_size = 2, cluster_axis = {side}>"
+    config = f"{launch} tuning <num_stages = 3, use_tma = 1, wgmma = 1>"
+    check_end(tmp_path, end, (256, 64), config, "multicast")

@@ -34,8 +34,8 @@ def judge(
     failed = sorted(
         seed for seed, line in results.items() if line["status"] not in ("ok", "skipped")
     )
-    told = [*run.failures(results)[:20], *(seeds.repeat(seed, options) for seed in failed[:1])]
-    assert not failed, "\n".join(told)
+    reported = [*run.failures(results)[:20], *(seeds.repeat(seed, options) for seed in failed[:1])]
+    assert not failed, "\n".join(reported)
     right = sum(line["status"] == "ok" for line in results.values())
     reasons = sorted(
         {line["message"][:120] for line in results.values() if line["status"] == "skipped"}

@@ -216,13 +216,13 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
                            {map.getDims().begin(), map.getDims().end()},
                            {map.getBoxes().begin(), map.getBoxes().end()}});
   if (ArrayAttr checks = launch.getChecksAttr())
-    for (auto told : checks.getAsRange<gir::FailureAttr>()) {
+    for (auto reported : checks.getAsRange<gir::FailureAttr>()) {
       rt::Check check;
-      check.kind = told.getKind() == "index" ? rt::Check::Index : rt::Check::Assertion;
-      check.message = told.getMessage().str();
-      if (told.getExcerpt())
-        check.excerpt = told.getExcerpt().str();
-      for (auto size : told.getSizes().getAsRange<StringAttr>()) {
+      check.kind = reported.getKind() == "index" ? rt::Check::Index : rt::Check::Assertion;
+      check.message = reported.getMessage().str();
+      if (reported.getExcerpt())
+        check.excerpt = reported.getExcerpt().str();
+      for (auto size : reported.getSizes().getAsRange<StringAttr>()) {
         FailureOr<rt::Expr> expr = expect(launch, size.getValue());
         if (failed(expr))
           return failure();

@@ -1,4 +1,4 @@
-//===- BackendChoice.cpp - By which backend a kernel goes to a GPU -------------===//
+//===- BackendChoice.cpp - Which backend compiles a GPU kernel ---------------===//
 #include "tessera/CostModel/BackendChoice.h"
 #include "tessera/CostModel/WgmmaTiles.h"
 
@@ -17,7 +17,7 @@ public:
   bool usesPtx() const {
     if (!shape.multiplies)
       return true;
-    // Backends differ in the order of sums, and the choice in sizes.
+    // Backends add in different orders, and the choice depends on sizes.
     if (shape.batchInvariant || shape.contractions.empty())
       return false;
     bool isStream =
@@ -33,10 +33,7 @@ private:
     return *llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
   }
 
-  int64_t hint(llvm::StringRef name) const {
-    auto found = llvm::find_if(shape.hints, [&](const auto &each) { return each.first == name; });
-    return found == shape.hints.end() ? 0 : found->second;
-  }
+  bool usesWgmma() const { return shape.tuning.get(TuningField::Wgmma) == 1; }
 
   int64_t sizeOf(const std::vector<std::string> &side) const {
     int64_t size = 1;
@@ -45,7 +42,7 @@ private:
     return size;
   }
 
-  /// How many tiles of such a size the result of a product has; none where a side has one element.
+  /// The number of tiles of this size in the result of a contraction; 0 if a side has one element.
   int64_t tilesOf(const Product &product, int64_t height, int64_t width) const {
     int64_t tiles = 1;
     for (const Dim &dim : shape.dims)
@@ -58,8 +55,8 @@ private:
     return tiles;
   }
 
-  /// Whether blocks of clusters share a product for which the other backend takes a second kernel:
-  /// there are few tiles of its result, even of narrow ones, each the sum of much.
+  /// Whether a cluster splits a contraction for which the other backend needs a second kernel: its
+  /// result has few tiles, even narrow ones, and a long K dimension.
   bool isShared() const {
     constexpr int64_t height = 64, width = 32, fewestElements = 512;
     const Product &product = shape.contractions.front();
@@ -70,17 +67,16 @@ private:
            !grouped::fillsDevice(tiles, machine.cores);
   }
 
-  /// Whether warpgroups make products of tensors as they lie in memory, which are changed element
-  /// by element alone.
+  /// Whether warpgroups compute contractions of tensors in memory, followed by elementwise
+  /// operations only.
   bool isGrouped() const {
     using namespace grouped;
     constexpr int64_t fewestElements = 128, mostWaves = 2, shortSum = 2048;
-    return hint("wgmma") && shape.onlyMaps &&
+    return usesWgmma() && shape.onlyMaps &&
            llvm::all_of(shape.contractions, [&](const Product &product) {
              int64_t over = sizeOf(product.over);
-             // Of many tiles that sum over little, the other backend makes one while it stores
-             // another, if they are one product's and nothing comes from memory to be joined with
-             // them.
+             // With many tiles and a short K dimension, the other backend overlaps the store of one
+             // tile with the next, for a single contraction without other operands in the epilogue.
              bool isAlone = shape.contractions.size() == 1 && !shape.readsResults;
              bool areShort = isAlone && over <= shortSum &&
                              tilesOf(product, 2 * kHeight, 2 * kWidth) > mostWaves * machine.cores;
@@ -89,13 +85,13 @@ private:
            });
   }
 
-  /// Whether two products are a stream that warpgroups make, two of them in a block: the second one
-  /// sums over what the first one's sums become in a few instructions. Of shallow products the
-  /// other backend makes more blocks at once, which hides how short ones begin and end as well.
+  /// Whether two contractions are a stream by two warpgroups, with few instructions between the
+  /// two. With a small head dimension, the other backend runs more CTAs at once, which hides their
+  /// start and end.
   bool isStreamed() const {
     using namespace grouped;
     constexpr int64_t height = 128, brief = 512, fewInstructions = 6;
-    if (shape.contractions.size() != 2 || !hint("wgmma") || shape.walks != 1 ||
+    if (shape.contractions.size() != 2 || !usesWgmma() || shape.passes != 1 ||
         shape.streamInstructions > fewInstructions)
       return false;
     bool isFirst = shape.contractions.front().inner;

@@ -1,12 +1,12 @@
-//===- CostModel.cpp - Tile sizes from a machine's description ------------===//
+//===- CostModel.cpp - Tile sizes from the description of a target --------===//
 //
-// Three shapes of kernel, by what bounds them:
+// There are three shapes of kernel, by what bounds them:
+//
 // - a streamed contraction alone is bound by arithmetic: the accumulator tile and the streamed
-// blocks fill the second
-//   level cache, and the grid still has work for every core;
+//   blocks fill the L2 cache, and the grid still has work for every core;
 // - a stream that computes its elements by inner contractions is bound by arithmetic and by the
-// elementwise work between
-//   the contractions: the block of elements between them stays in the first two levels;
+//   elementwise work between the contractions: the block of elements between them stays in the L1
+//   or L2 cache;
 // - everything else is bound by memory: long contiguous runs, a few rows at a time.
 //
 //===----------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ public:
   using TileChooser::TileChooser;
 
 private:
-  /// A stream of so many blocks may be cut into parts.
+  /// The smallest number of blocks of a stream that may be split into parts.
   static constexpr int64_t leastBlocks = 8;
 
   /// At most `cap`, and no more than the dimension can hold.
@@ -31,7 +31,8 @@ private:
     return std::max<int64_t>(1, std::min(facts.max(dim.size), cap));
   }
 
-  /// The same for rows of a product: one row alone is multiplied as many are, where that matters.
+  /// The same for rows of a contraction; with batch-invariant numerics one row is computed like
+  /// many.
   int64_t rowsOf(const Dim &dim, int64_t cap) const {
     return std::max<int64_t>(bounded(dim, cap), shape.batchInvariant ? 2 : 1);
   }
@@ -42,24 +43,23 @@ private:
     return whole <= most ? whole : size;
   }
 
-  /// Whether the matrix unit multiplies so many rows: from a number on that makes up for what it
-  /// does besides.
+  /// Whether AMX or BFMMLA multiplies this number of rows: from some number on they make up for the
+  /// overhead.
   bool onUnit(int64_t rows) const {
-    bool isAvoided = std::any_of(shape.hints.begin(), shape.hints.end(),
-                                 [](auto &hint) { return hint.first == "use_amx"; });
+    bool isAvoided = shape.tuning.get(TuningField::UseAmx) == 0;
     int64_t least = (shape.storageBytes >= 4 ? 4 : 2) * machine.blockRows;
     return machine.blockRows > 1 && shape.elementBytes <= 4 && !shape.batchInvariant &&
            !isAvoided && rows >= least;
   }
 
-  /// Rows of a product, whole blocks of them where the matrix unit multiplies.
+  /// Rows of a contraction, in whole blocks of AMX or BFMMLA if these are used.
   int64_t blockedRows(const Dim &dim, int64_t cap) const {
     int64_t rows = rowsOf(dim, cap), whole = padded(rows, machine.blockRows, cap);
     return onUnit(whole) ? whole : rows;
   }
 
-  /// Makes what is summed over whole blocks of the matrix unit, which is twice as fast: some
-  /// padding pays.
+  /// Pads the K dimension to whole blocks of AMX or BFMMLA, which are twice as fast: some padding
+  /// pays.
   void padDepths() {
     for (const KernelShape::Contraction &c : shape.contractions) {
       const Dim *rows = c.rows.empty() ? nullptr : find(c.rows.back());
@@ -81,7 +81,7 @@ private:
     return std::max(unit, std::min(cap, (tile + unit - 1) / unit * unit));
   }
 
-  /// Whether little is known of a dimension's end.
+  /// Whether the size of a dimension is not known to be a multiple of much.
   bool endsAnywhere(const Dim &dim) const {
     return !dim.size.isConstant() && facts.divisor(dim.size) % 16 != 0;
   }
@@ -92,23 +92,22 @@ private:
       dim->tile = (dim->tile / 2 + least - 1) / least * least;
   }
 
-  /// The matrix unit multiplies whole blocks, and f32 as three numbers each: of a contraction with
-  /// two short dimensions that may end anywhere in a block, too much of that is padding. One such
-  /// dimension has the long ones to make up for it.
+  /// AMX and BFMMLA multiply whole blocks, and f32 as three parts. In a contraction with two short
+  /// dimensions of unknown remainder, too much of that is padding. With one such dimension, the
+  /// long ones make up for it.
   void avoidPadding() {
     auto isShort = [&](const std::string &name) {
       const Dim *dim = find(name);
       return dim && facts.max(dim->size) <= 128 && facts.divisor(dim->size) % 16 != 0;
     };
     for (const KernelShape::Contraction &c : shape.contractions) {
-      // Of rows and columns only the last dimension is a tile's; one index of the others is taken
-      // at a time.
+      // Only the last row and column dimensions are tiled; the others have one index at a time.
       std::vector<std::string> tiled = c.over;
       for (const std::vector<std::string> *dims : {&c.rows, &c.columns})
         if (!dims->empty())
           tiled.push_back(dims->back());
       if (shape.storageBytes >= 4 && std::count_if(tiled.begin(), tiled.end(), isShort) > 1) {
-        shape.hints.push_back({"use_amx", 0});
+        shape.tuning.set(TuningField::UseAmx, 0);
         return;
       }
     }
@@ -118,10 +117,10 @@ private:
     avoidPadding();
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
-    // Every program packs the right-hand side for itself: as many rows share that work as the
-    // second level holds, with the rows' part of the left-hand side and their accumulators. Rows
-    // that are read in the order in which they lie are fetched ahead: they fill that level, and
-    // accumulators, which each block of K passes over once, lie beyond.
+    // Every grid task packs the right operand for itself. As many rows share that work as the L2
+    // cache holds, with their part of the left operand and their accumulators. Rows that are read
+    // in memory order are prefetched: they fill the L2 cache, and accumulators, which each block of
+    // K reads once, are beyond it.
     bool isAhead = machine.interleavesRows && shape.elementBytes <= 4;
     const int64_t depth = isAhead ? 512 : 256, width = 512;
     int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
@@ -131,18 +130,18 @@ private:
     rows->tile =
         facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);
     columns->tile = balanced(*columns, width, 2 * lanes);
-    // A long sum is cut into parts for more programs: each operand is then packed once, not by
-    // every program.
+    // A long K dimension is split into parts: each operand is then packed once, not by every grid
+    // task.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return padDepths();
-    // Programs that share rows or columns pack them each for itself: the longer side of a tile is
-    // cut first.
+    // Grid tasks that share rows or columns pack them separately: the longer side of a tile is
+    // split first.
     auto [longer, shorter] =
         rows->tile >= columns->tile ? std::pair(rows, columns) : std::pair(columns, rows);
     for (Dim *dim : {longer, shorter})
       spread(dim, dim == rows ? 32 : 4 * lanes, 1);
-    // Where the last tile may be short, large ones leave cores idle. The matrix unit loses more by
-    // packing twice.
+    // If the last tile may be short, large tiles leave cores idle. For AMX and BFMMLA, packing
+    // twice costs more.
     if (!onUnit(rows->tile) && (endsAnywhere(*rows) || endsAnywhere(*columns)))
       for (Dim *dim : {longer, shorter})
         spread(dim, 256, 2);
@@ -160,8 +159,8 @@ private:
           if (Dim *dim = find(name); dim && dim->role == Dim::Parallel)
             dim->tile = bounded(*dim, 256);
     }
-    // What is streamed is packed once per row tile; the elements between the contractions stay in
-    // the second level, or in the first, of a few rows at a time.
+    // Streamed operands are packed once per row tile. The elements between the contractions stay in
+    // the L2 cache, or in the L1 cache for a few rows at a time.
     bool inBands = machine.interleavesRows && shape.storageBytes == 4;
     int64_t height = shape.masked || machine.l2Bytes < 1 << 20 ? 128 : inBands ? 1024 : 256;
     Dim *row = nullptr;
@@ -177,12 +176,12 @@ private:
           row = dim;
         }
       }
-    // The cores end at about the same time.
+    // All cores should finish at about the same time.
     if (int64_t count = programs(), rounds = (count + machine.cores - 1) / machine.cores;
         row && height > 512 && rounds * machine.cores * 10 > count * 11)
       row->tile = rowsOf(*row, 512);
-    // A long stream is cut into parts for more programs instead: what it reads is then packed once,
-    // and for whole blocks of the matrix unit.
+    // A long stream is split into parts instead: its operands are then packed once, and for whole
+    // blocks of AMX or BFMMLA.
     bool isLong = std::any_of(shape.dims.begin(), shape.dims.end(), [&](const Dim &dim) {
       return dim.role == Dim::Stream && facts.hint(dim.size) >= leastBlocks * dim.tile;
     });
@@ -190,17 +189,17 @@ private:
     padDepths();
   }
 
-  /// A row that can stay near is one block: what a pass made of it is there for the next one.
-  /// Longer ones are walked.
+  /// A row that fits into the cache is one block: later passes find there what earlier ones
+  /// computed. Longer rows are processed in blocks.
   int64_t rowTile(const Dim &dim) const {
     int64_t fits = std::max(machine.l1Bytes, machine.l2Bytes / 32) / shape.elementBytes;
     return facts.max(dim.size) <= fits ? fits : 1024;
   }
 
   void memoryBound() override {
-    // Lines of a result that no cache would keep need not be read before they are written.
+    // Cache lines of a result that no cache would keep need not be read before they are written.
     if (!machine.detectsStreams && shape.resultBytes >= 4 * machine.l2Bytes)
-      shape.hints.push_back({"cache_stores", 0});
+      shape.tuning.set(TuningField::CacheStores, 0);
     if (shape.dims.empty())
       return;
     Dim &last = shape.dims.back();
@@ -217,9 +216,8 @@ private:
     last.tile =
         bounded(last, streams ? (last.role == Dim::Stream ? rowTile(last) : 256) : elements);
     int64_t filled = last.tile;
-    // Of long rows one at a time: reading the next and writing the last then overlap. Narrow
-    // elements are bound by their conversions instead: several rows share what is done once per
-    // row.
+    // Long rows are processed one at a time, so that reading the next one overlaps writing the
+    // last. Narrow elements are bound by conversions instead: several rows share the work per row.
     if (last.role == Dim::Stream && shape.storageBytes >= 4)
       elements /= 4;
     for (size_t i = shape.dims.size() - 1; i-- > 0;) {

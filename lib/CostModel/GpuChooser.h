@@ -71,19 +71,22 @@ protected:
     return extent;
   }
 
-  void hint(const char *name, int64_t value) { shape.hints.push_back({name, value}); }
+  void choose(LaunchField field, int64_t value) { shape.launch.set(field, value); }
+  void choose(TuningField field, int64_t value) { shape.tuning.set(field, value); }
 
-  /// So many warps, at least `fewest`, that a thread has about `each` elements of a tile.
+  /// Chooses the number of warps, at least `fewest`, so that a thread has about `each` elements of
+  /// a tile.
   void spreadOverThreads(int64_t elements, int64_t each, int64_t fewest = 2) {
-    hint("num_warps", std::clamp<int64_t>(llvm::PowerOf2Ceil(elements / (32 * each)), fewest, 32));
+    int64_t warps = llvm::PowerOf2Ceil(elements / (32 * each));
+    choose(LaunchField::NumWarps, std::clamp<int64_t>(warps, fewest, 32));
   }
 
-  /// Whether a row of 16-bit elements along the dimension is pieces that copies bring.
+  /// Whether the size of a row of 16-bit elements is a multiple of 16 bytes.
   bool isInPieces(const Dim &dim) const { return facts.divisor(dim.size) * 2 % 16 == 0; }
 
-  /// Turns a tile of 128 x 256 elements of 16 bits round where copies bring long steps of both
-  /// operands, three of which shared memory holds: fewer barriers, and longer rows of the left
-  /// operand.
+  /// Swaps the sides of a 128 x 256 tile of 16-bit elements if asynchronous copies bring long
+  /// k-steps of both operands and shared memory holds three of them: fewer barriers, and longer
+  /// rows of the left operand.
   bool swapTileAspect(Dim &rows, Dim &columns, Dim &over) {
     constexpr int64_t bytes = 2, tall = 256, wide = 128, steps = 3, others = 1024;
     bool isWhole =
@@ -96,7 +99,7 @@ protected:
     return true;
   }
 
-  /// How many blocks can share what a product sums over: each has enough of it to be worth the
+  /// Whether `blocks` CTAs can split the K dimension: each has enough of it to be worth the
   /// exchange.
   bool canShare(const Dim &over, int64_t blocks) const {
     constexpr int64_t most = 8, fewestElements = 128; // larger clusters do not fit everywhere
@@ -104,9 +107,9 @@ protected:
            facts.hint(over.size) >= blocks * fewestElements;
   }
 
-  /// Cuts the columns of a product of few programs, and what it sums over: two blocks of a cluster
-  /// tell each other their sums quickly, and narrow tiles cost less than larger clusters. Gives how
-  /// many blocks share a program.
+  /// Splits the columns and the K dimension of a contraction with few output tiles: two CTAs of a
+  /// cluster exchange their partial sums quickly, and narrow tiles cost less than larger clusters.
+  /// Returns the number of CTAs per tile.
   int64_t shareProduct(Dim &columns, Dim &over) {
     int64_t blocks = !shape.batchInvariant && !grouped::fillsDevice(programs(), machine.cores) &&
                              canShare(over, 2)
@@ -118,7 +121,7 @@ protected:
     return blocks;
   }
 
-  /// Whether tensor copies bring the operands of all products as they lie in memory.
+  /// Whether TMA can load the operands of all contractions from memory as they are.
   bool areCopied(const Dim &rows, const Dim &columns, const Dim &over) const {
     bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
     if (shape.batchInvariant && !isByRows)
@@ -128,8 +131,8 @@ protected:
     return arePlain && isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows));
   }
 
-  /// Whether rows of the operands begin inside lines of memory, of 128 bytes, as they do where
-  /// sizes are no multiples of lines: each row of a copy is asked for in two requests then.
+  /// Whether rows of the operands do not start at multiples of 128 bytes: each row of a copy then
+  /// takes two requests.
   bool isOffLines(const Dim &rows, const Dim &columns, const Dim &over) const {
     constexpr int64_t bytes = 2, line = 128;
     auto isOff = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % line != 0; };

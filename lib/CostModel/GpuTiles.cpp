@@ -1,20 +1,21 @@
 //===- GpuTiles.cpp - Tile sizes for GPUs ---------------------------------===//
 //
-// A program of the grid is one tile block. Its accumulators are in registers, what it streams goes
-// through shared memory, and the machine wants at least one block for each SM:
-// - a streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills
-// the machine; of a small
-//   one, tiles get narrow and blocks of a cluster share what it sums over; where warpgroups
-//   multiply what tensor copies bring, tiles are as large as a few waves of programs allow, by
-//   persistent CTAs, and two blocks share one where there are few, or have its columns where rows
-//   begin inside lines of memory;
-// - a stream with inner contractions keeps 64 rows and walks 128 columns at a time, two blocks on a
-// SM; where groups of
-//   warps multiply, 128 rows for two of them, or 64 rows and up to four blocks;
-// - what is bound by memory takes rows whole while they fit into registers, some thousand elements
-// for each block. The numbers are those that were fastest among candidates on an H200
-// (benchmarks/results). Tiles are powers of two that may be larger than the dimension; accesses
-// beyond it are masked.
+// A CTA computes one output tile. Its accumulators are in registers, streamed operands go through
+// shared memory, and every SM should have at least one CTA:
+//
+// - A streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills
+//   the device. For a small one, tiles become narrow and a cluster splits the K dimension. With
+//   wgmma, tiles are as large as a few waves of CTAs allow, in persistent CTAs. If there are few
+//   tiles, two CTAs share one; if rows do not start at multiples of 128 bytes, two CTAs share its
+//   columns.
+// - A stream with inner contractions keeps 64 rows and processes 128 columns at a time, with two
+//   CTAs per SM. With wgmma it keeps 128 rows for two warpgroups, or 64 rows with up to four CTAs
+//   per SM.
+// - A kernel that is bound by memory reads whole rows while they fit into registers, some thousand
+//   elements per CTA.
+//
+// The numbers are those that were fastest among candidates on an H200 (benchmarks/results). Tiles
+// are powers of two that may be larger than the dimension; accesses beyond it are masked.
 //
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
@@ -36,15 +37,15 @@ public:
   using GpuChooserBase::GpuChooserBase;
 
 private:
-  /// Tiles of 16-bit products for warpgroups, the largest first: a thread holds 128 sums while
-  /// there are programs for some waves; with half of that, two blocks share an SM, and with a
-  /// quarter of it more of them have one. Where these are too few, two blocks of a cluster share a
-  /// tile; where requests for rows take longer than the products, they have its columns and bring
-  /// its rows for each other. Smaller products are left to others.
+  /// Tiles for wgmma on 16-bit operands, the largest first: a thread holds 128 accumulators while
+  /// there are some waves of CTAs. With half of that, two CTAs share an SM, and with a quarter more
+  /// SMs have one. If these are too few, two CTAs of a cluster share a tile. If requests for rows
+  /// take longer than the MMAs, they share its columns and multicast its rows. Smaller contractions
+  /// do not use wgmma.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
     constexpr int64_t depth = 64, longSum = 4096, briefSum = 1024;
-    // One step alone has nothing to begin ahead.
+    // A single k-step has nothing to prefetch.
     if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth ||
         rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
       return false;
@@ -58,7 +59,7 @@ private:
     bool isSharable = products == 1 && shape.canSplit && !shape.batchInvariant &&
                       machine.cluster >= kSharers && facts.hint(over.size) >= kSharedSum;
     bool isOff = isOffLines(rows, columns, over);
-    // Of several products that sum over little, two blocks hide how each other begins and ends.
+    // With several contractions of a short K dimension, two CTAs hide each other's start and end.
     bool isBrief = products > 1 && facts.hint(over.size) <= briefSum;
     for (const Choice &choice : {Choice{128, isBrief ? 0 : wide, 4, 1, 1, 1.5},
                                  {128, half, 3, 2, 1, kFewestWaves},
@@ -70,7 +71,7 @@ private:
       if (!choice.width || (isShared && !isSharable))
         continue;
       columns.tile = bounded(columns, choice.width);
-      // Of short columns, the largest tile has as many more rows.
+      // If there are few columns, the largest tile has correspondingly more rows.
       bool isTall = choice.width == wide && columns.tile < wide && !isShared;
       rows.tile = rowsOf(rows, isTall ? std::min(kTallest, choice.height * (wide / columns.tile))
                                       : choice.height);
@@ -82,30 +83,30 @@ private:
                                : fillsDevice(programs(), machine.cores, choice.waves);
       if (!shape.batchInvariant && !isFilled)
         continue;
-      // Narrow tiles that sum over much wait for memory: longer steps have more of it in flight.
+      // Narrow tiles with a long K dimension wait for memory: longer k-steps keep more bytes in
+      // flight.
       bool isDeep = choice.height == kHeight && facts.hint(over.size) >= longSum;
       if (isDeep)
         over.tile *= 2;
       if (!choice.isSpread)
         over.tile *= choice.sharers;
-      hint("num_stages", isDeep ? choice.stages - 1 : choice.stages);
-      hint("use_tma", 1);
-      // Blocks that run all at once need no order, which they would find by divisions.
+      choose(TuningField::NumStages, isDeep ? choice.stages - 1 : choice.stages);
+      choose(TuningField::UseTma, 1);
+      // CTAs that all run at once need no rasterization, which would cost divisions.
       if (isShared)
-        hint("cluster_size", choice.sharers);
+        choose(LaunchField::ClusterSize, choice.sharers);
       else
-        hint("raster_group", choice.residents > 1 ? 8 : 16);
-      // Two warpgroups in a persistent CTA have the next program's tiles come in while they end
-      // one.
+        choose(TuningField::RasterGroup, choice.residents > 1 ? 8 : 16);
+      // Two warpgroups in a persistent CTA load the next output tile during the epilogue.
       if (choice.height >= 128 && choice.residents == 1 && !isShared && rows.tile >= 128 &&
           programs() > machine.cores)
-        hint("persistent_ctas", machine.cores);
+        choose(LaunchField::PersistentCtas, machine.cores);
       if (choice.residents > 1)
-        hint("min_ctas_per_sm", choice.residents);
+        choose(TuningField::MinCtasPerSm, choice.residents);
       if (choice.isSpread)
-        hint("cluster_axis", 1);
-      hint("num_warps", rows.tile >= 128 ? 8 : 4);
-      hint("wgmma", 1);
+        choose(LaunchField::ClusterAxis, 1);
+      choose(LaunchField::NumWarps, rows.tile >= 128 ? 8 : 4);
+      choose(TuningField::Wgmma, 1);
       return true;
     }
     rows.tile = columns.tile = over.tile = 1;
@@ -114,13 +115,14 @@ private:
 
   void product(const KernelShape::Contraction &c) override {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
-    // Tensor cores take 16 bits and less at full speed; wider elements take more room for fewer
-    // products.
+    // Tensor cores process 16 bits and less at full speed; wider elements need more space for fewer
+    // multiplications.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
     int64_t room = shape.onTensorCores && (narrow || !machine.operandsInRegisters) ? 128 : 64;
     size_t products =
         llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
-    // Bytes make steps as long in memory as 16 bits do; sums of 8-bit floats are kept twice.
+    // K-steps of bytes are as long in memory as those of 16-bit elements; 8-bit floats have two
+    // accumulators.
     bool bytes = narrow && shape.storageBytes == 1;
     if (narrow && !bytes && groupWarps(*rows, *columns, *over, products))
       return;
@@ -129,7 +131,7 @@ private:
                                                       : shape.onTensorCores            ? 32
                                                                                        : 16));
     rows->tile = rowsOf(*rows, room);
-    // Of few rows, more columns do not make operands serve more often.
+    // With few rows, more columns do not increase the reuse of operands.
     int64_t wide = !narrow || bytes                               ? room
                    : machine.tilesInRegisters && rows->tile < 128 ? 128
                                                                   : 256;
@@ -137,8 +139,8 @@ private:
     for (size_t beside = 1; beside < products && wide > 64; beside *= 2)
       wide /= 2;
     columns->tile = bounded(*columns, wide);
-    // Short sides leave tensor cores waiting; from 64 on a tile of one piece of memory comes
-    // quicker than one of several.
+    // Short sides leave tensor cores waiting; from 64 elements on, a tile of one contiguous piece
+    // loads faster than one of several.
     if (narrow && columns->tile < 64)
       extend(c.columns, wide);
     if (narrow && rows->tile < 64)
@@ -156,49 +158,49 @@ private:
     if (!isSharable)
       spread(columns, 32);
     int64_t area = extentOf(c.rows) * extentOf(c.columns);
-    // Products of f32 are split in registers, where the copy engine does not bring them.
+    // Operands of emulated f32 MMAs are split in registers, which TMA does not load.
     if (!narrow && shape.onTensorCores)
-      hint("use_tma", 0);
+      choose(TuningField::UseTma, 0);
     if (!narrow || bytes)
-      return hint("num_warps", area >= 128 * 128 ? 8 : 4);
-    // Few rows are bound by memory: longer steps have more of it in flight.
+      return choose(LaunchField::NumWarps, area >= 128 * 128 ? 8 : 4);
+    // Few rows are bound by memory: longer k-steps keep more bytes in flight.
     if (extentOf(c.rows) <= 32)
       over->tile = std::max<int64_t>(16, bounded(*over, 128));
     bool large = area * products >= 128 * 256;
-    hint("num_warps", large ? 8 : 4);
+    choose(LaunchField::NumWarps, large ? 8 : 4);
     if (sharers > 1) {
-      // Steps of narrow tiles are long where there are several of them; most are in flight at once.
+      // K-steps of narrow tiles are long if there are several; most are in flight at once.
       bool isLong = extentOf(c.rows) + extentOf(c.columns) <= 128 &&
                     facts.hint(over->size) >= 2 * sharers * 128;
       int64_t depth = isLong ? 128 : 64,
               step = (extentOf(c.rows) + extentOf(c.columns)) * depth * shape.storageBytes;
       over->tile = sharers * depth;
-      // Beside what the blocks tell each other.
+      // Beside the buffers for the exchange in the cluster.
       int64_t stages = (machine.sharedOfBlock - 4 * area - ofExchanges) / step;
-      hint("num_stages", std::clamp<int64_t>(stages, 2, 4));
-      return hint("cluster_size", sharers);
+      choose(TuningField::NumStages, std::clamp<int64_t>(stages, 2, 4));
+      return choose(LaunchField::ClusterSize, sharers);
     }
     if (machine.tilesInRegisters && area >= 128 * 128) {
       bool isTall = products == 1 && swapTileAspect(*rows, *columns, *over);
       over->tile = std::min<int64_t>(over->tile, isTall ? 64 : 32);
-      hint("raster_group", isTall ? 8 : 16);
-      hint("num_stages", isTall ? 3 : 4);
+      choose(TuningField::RasterGroup, isTall ? 8 : 16);
+      choose(TuningField::NumStages, isTall ? 3 : 4);
     }
     if (machine.tilesInRegisters)
       return;
     if (!large && products > 1 && programs() > 2 * machine.cores)
-      return hint("raster_group", 8);
+      return choose(TuningField::RasterGroup, 8);
     if (!large)
       return;
-    // Neighbours of a wave share rows and columns in the cache. Programs that walk the grid have no
-    // gaps between them; several accumulators leave no registers for that.
-    hint("raster_group", 16);
+    // CTAs of a wave share rows and columns in the L2 cache. Persistent CTAs have no gaps between
+    // tiles; several accumulators leave no registers for that.
+    choose(TuningField::RasterGroup, 16);
     if (products == 1 && programs() > 2 * machine.cores)
-      hint("persistent_ctas", machine.cores);
+      choose(LaunchField::PersistentCtas, machine.cores);
   }
 
-  /// A long product of which only statistics along the stream are kept: a product whose columns are
-  /// walked.
+  /// A contraction of which only reductions along the stream are kept: its columns are processed in
+  /// blocks.
   const KernelShape::Contraction *reducedProduct() {
     if (shape.contractions.size() != 1 || !shape.onTensorCores || shape.storageBytes > 2)
       return nullptr;
@@ -209,8 +211,8 @@ private:
     return columns->role == Dim::Stream && facts.hint(over->size) > 256 ? &c : nullptr;
   }
 
-  /// Rows and steps of a stream whose products warpgroups make from what tensor copies bring: some
-  /// multiply while others work on sums, in one block or in several that share an SM.
+  /// The rows and blocks of a stream by wgmma on tiles that TMA loads: some warpgroups multiply
+  /// while others do elementwise work, in one CTA or in several on an SM.
   bool groupStream(int64_t depth) {
     constexpr int64_t least = 64, deepest = 256;
     Dim *row = nullptr, *along = nullptr;
@@ -231,8 +233,8 @@ private:
     if (!machine.warpgroups || !narrow || shape.contractions.size() != 2 || depth > deepest ||
         rowsOf(*row, least) < least)
       return false;
-    // Two warpgroups share what comes while there are programs for the machine; of shallow sums
-    // several small blocks are quicker.
+    // Two warpgroups share the streamed tiles while the grid fills the device; with a small head
+    // dimension several small CTAs are faster.
     using namespace grouped;
     row->tile = shape.batchInvariant || depth <= kShallow ? least : bounded(*row, 128);
     if (depth <= kDeep && !fillsDevice(programs(), machine.cores))
@@ -240,21 +242,22 @@ private:
     bool isPair = row->tile >= 128, isWide = depth > kDeep;
     along->tile =
         bounded(*along, isWide || (!isPair && (depth > kShallow || shape.masked)) ? 64 : 128);
-    hint("num_stages", depth <= kShallow || (isPair && !isWide && !shortStream()) ? 3 : 2);
-    hint("use_tma", 1);
-    // What is beside the stream takes registers that four blocks do not leave.
+    choose(TuningField::NumStages,
+           depth <= kShallow || (isPair && !isWide && !shortStream()) ? 3 : 2);
+    choose(TuningField::UseTma, 1);
+    // Values outside the stream need registers that four CTAs do not leave.
     bool isAlone = llvm::all_of(
         shape.dims, [&](const Dim &dim) { return dim.role != Dim::Inner || isMultiplied(dim); });
     if (!isPair && !isWide)
-      hint("min_ctas_per_sm", along->tile < 128 && depth <= kShallow && isAlone ? 4 : 2);
-    hint("num_warps", row->tile >= 128 ? 8 : 4);
-    hint("wgmma", 1);
+      choose(TuningField::MinCtasPerSm, along->tile < 128 && depth <= kShallow && isAlone ? 4 : 2);
+    choose(LaunchField::NumWarps, row->tile >= 128 ? 8 : 4);
+    choose(TuningField::Wgmma, 1);
     return true;
   }
 
-  /// Registers of a thread for products of f32 in a stream, by so many warps: of operands both
-  /// parts, the left ones of inner products through the whole stream and a right one at a time, and
-  /// all sums, of small products beside large ones.
+  /// The registers of a thread for emulated f32 MMAs in a stream with `warps` warps: both parts of
+  /// the operands (the left ones of inner contractions during the whole stream, one right one at a
+  /// time), and all accumulators, also of the small products.
   int64_t splitRegisters(int64_t warps) {
     constexpr int64_t parts = 2, lanes = 32, side = 16, narrowest = 8;
     int64_t left = 0, right = 0, sums = 0;
@@ -269,7 +272,7 @@ private:
     return left + right + sums;
   }
 
-  /// Whether a product sums over a dimension.
+  /// Whether a contraction reduces a dimension.
   bool isMultiplied(const Dim &dim) const {
     return llvm::any_of(shape.contractions,
                         [&](const auto &c) { return llvm::is_contained(c.over, dim.name); });
@@ -291,12 +294,11 @@ private:
       over->tile = 64;
       rows->tile = std::max<int64_t>(16, rowsOf(*rows, 128));
       columns->tile = std::max<int64_t>(16, bounded(*columns, 256));
-      // Chips without tensor cores for the type bring operands in f32, and have less shared memory
-      // for them.
+      // Chips without tensor cores for the type load operands in f32, and have less shared memory.
       if (machine.sharedOfBlock &&
           4 * (rows->tile + columns->tile) * over->tile >= machine.sharedOfBlock)
         over->tile /= 2;
-      return hint("num_warps", rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
+      return choose(LaunchField::NumWarps, rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
     }
     int64_t depth = 1;
     auto whole = [&](Dim &dim) {
@@ -312,24 +314,25 @@ private:
     }
     if (groupStream(depth))
       return;
-    // What is too long to be whole is walked by short steps, which leave registers for the sums.
+    // A K dimension that is too long for one block is processed in short blocks, which leave
+    // registers for the accumulators.
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::string &name : c.over)
         if (Dim *dim = find(name);
             dim && dim->role == Dim::Inner && facts.max(dim->size) > dim->tile)
           dim->tile = 64;
-    // Two blocks on an SM compute while the other one waits; accumulators of more than 128 columns
-    // leave room for one only. Products of f32 are made of three and take as much more room; others
-    // are made in registers.
+    // Two CTAs on an SM overlap computation and waiting; accumulators of more than 128 columns
+    // leave room for one only. Emulated f32 MMAs need three times the work and more space; others
+    // are done in registers.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores, pairs = narrow && depth <= 128;
     int64_t room = narrow ? 128 : shape.onTensorCores && !machine.operandsInRegisters ? 64 : 32;
-    // Where data decides, or a condition on a short stream, smaller blocks lie inside or outside as
-    // a whole. Shallow ones leave room for four blocks on an SM.
+    // If the mask depends on data, or the stream is short, smaller blocks are more often inside or
+    // outside as a whole. Shallow ones leave room for four CTAs on an SM.
     bool isShort =
         pairs && depth <= 64 && shape.masked && !machine.tilesInRegisters && shortStream();
     int64_t along = shape.dataMasked || isShort ? std::min<int64_t>(room, 64) : room;
-    // Operands that lanes hold twice leave registers for short steps, which the warps of two blocks
-    // share.
+    // Operands that lanes hold twice leave registers for short blocks only, which the warps of two
+    // CTAs share.
     bool areTwice = narrow && machine.quadPairs;
     if (areTwice)
       along = std::clamp<int64_t>(ofQuadPairs / depth, 16, along);
@@ -347,8 +350,8 @@ private:
     int64_t warps = large || areTwice ? 8 : 4;
     if (shape.onTensorCores && !narrow && machine.operandsInRegisters &&
         splitRegisters(warps) > 180) {
-      // Short steps leave registers for deep operands; those of the deepest ones are shared by more
-      // warps.
+      // Short blocks leave registers for operands with a large K dimension; the longest are shared
+      // by more warps.
       std::vector<Dim> whole = shape.dims;
       for (Dim &dim : shape.dims)
         dim.tile = dim.role == Dim::Stream ? std::min<int64_t>(dim.tile, 16) : dim.tile;
@@ -357,21 +360,21 @@ private:
         warps = 8;
       }
     }
-    hint("num_warps", warps);
+    choose(LaunchField::NumWarps, warps);
     if (pairs && !large && !areTwice)
-      hint("min_ctas_per_sm", isShort ? 4 : 2);
+      choose(TuningField::MinCtasPerSm, isShort ? 4 : 2);
   }
 
-  // Bytes of a block beside the rows that it keeps.
+  // The bytes of a CTA beside the rows that it keeps.
   static constexpr int64_t ofExchanges = 1024, ofSystem = CudaLimits::reservedSharedBytes;
 
-  /// How many blocks on an SM keep rows of so many bytes.
+  /// The number of CTAs on an SM that can keep rows of `bytes` bytes.
   int64_t keeping(int64_t bytes) const {
     return machine.sharedBytes / (bytes + ofExchanges + ofSystem);
   }
 
-  /// How many blocks share a row of so many bytes: so many that an SM keeps three of their parts,
-  /// of which one comes and one goes while one is worked on; as many as there are SMs for few rows.
+  /// The cluster size for a row of `bytes` bytes: an SM keeps three of its parts, of which one is
+  /// loaded, one is processed and one is stored. For few rows, as many CTAs as there are SMs.
   int64_t clusterOf(const Dim &row, int64_t bytes) {
     constexpr int64_t wanted = 3, fewestElements = 2048;
     int64_t size = std::min<int64_t>(facts.max(row.size), int64_t(1) << 40), blocks = 1;
@@ -385,8 +388,8 @@ private:
     return blocks;
   }
 
-  /// How many blocks share a row that registers hold, where there are few: fewer than four are not
-  /// worth the exchange.
+  /// The cluster size for a row that fits into registers, if there are few rows: fewer than four
+  /// CTAs are not worth the exchange.
   int64_t sharersOf(const Dim &row) {
     constexpr int64_t fewest = 4, most = 8, fewestElements = 1024;
     int64_t blocks =
@@ -397,38 +400,38 @@ private:
                : llvm::bit_floor(uint64_t(blocks));
   }
 
-  /// Rows that are gone over again stay in shared memory, of long ones the first part, beside what
-  /// reductions exchange. The threads of an SM share the rows that it keeps. Gives how many
-  /// elements of a tile each has; 0: none stays.
+  /// Rows that are read several times stay in shared memory, or the first part of long ones, beside
+  /// the buffers of reductions. The threads of an SM share the rows that it keeps. Returns the
+  /// number of elements of a tile per thread; 0: none is kept.
   int64_t keepRows(Dim &row, bool isAligned) {
     constexpr int64_t mostBlocks = 4;
     int64_t bytes = shape.storageBytes * shape.rowTensors,
-            cluster = shape.walks < 2 ? 1 : clusterOf(row, bytes);
+            cluster = shape.passes < 2 ? 1 : clusterOf(row, bytes);
     int64_t room = cluster * ((machine.sharedOfBlock - ofExchanges) / bytes);
-    if (shape.walks < 2 || (facts.max(row.size) > room && facts.hint(row.size) <= room))
+    if (shape.passes < 2 || (facts.max(row.size) > room && facts.hint(row.size) <= room))
       return 0;
     int64_t kept = llvm::divideCeil(std::min(facts.max(row.size), room), cluster);
     int64_t blocks = std::clamp<int64_t>(keeping(kept * bytes), 1, mostBlocks);
     if (cluster > 1) {
-      // Rows of a class are up to twice as long as others: what is in flight counts, so that of the
-      // longest a part is kept.
+      // Rows of a shape class differ in length by up to a factor of two: bytes in flight count, so
+      // that a part of the longest is kept.
       blocks = std::clamp<int64_t>(keeping(kept * bytes * 3 / 4), 1, mostBlocks);
       return shareRows(row, cluster, kept, programs() * cluster > machine.cores ? blocks : 1,
                        isAligned);
     }
-    // Elements that are accessed one by one take registers for their addresses.
+    // Elements that are accessed one by one need registers for their addresses.
     const int64_t tiles = isAligned ? 8 : 16;
     blocks = llvm::bit_floor(uint64_t(blocks));
     row.tile = llvm::PowerOf2Ceil(kept / tiles);
-    hint("min_ctas_per_sm", blocks);
+    choose(TuningField::MinCtasPerSm, blocks);
     return std::max<int64_t>(1, row.tile * blocks / threads);
   }
 
   static constexpr int64_t threads = 1024; // of an SM, that work on the rows it keeps
 
-  /// The same for rows that a cluster of blocks shares: of few of them, each thread has a few
-  /// elements; of many, as many as are worth a step, but not so many that blocks wait for the one
-  /// whose part of the row's last tile is whole.
+  /// The same for rows that a cluster shares. With few rows, each thread has a few elements. With
+  /// many, it has as many as are worth an iteration, but not so many that CTAs wait for the one
+  /// whose part of the last tile is full.
   int64_t shareRows(Dim &row, int64_t cluster, int64_t kept, int64_t residents, bool isAligned) {
     constexpr int64_t mostOfBlock = 8192;
     int64_t part = std::min<int64_t>(llvm::PowerOf2Ceil(kept), mostOfBlock),
@@ -438,37 +441,36 @@ private:
       part = std::min<int64_t>(part, llvm::bit_floor(uint64_t(threads / residents)) * each);
     }
     row.tile = part * cluster;
-    hint("cluster_size", cluster);
-    hint("min_ctas_per_sm", residents);
+    choose(LaunchField::ClusterSize, cluster);
+    choose(TuningField::MinCtasPerSm, residents);
     return each * cluster;
   }
 
-  /// Which part of the last blocks' time all SMs work, if each block of so many threads takes so
-  /// many programs: its threads have the registers of four.
+  /// The fraction of the last wave in which all SMs work, if each CTA of `threadsOfBlock` threads
+  /// computes `walk` tiles: its threads have the registers of four.
   double filled(int64_t walk, int64_t threadsOfBlock) {
     int64_t places = machine.cores * std::max<int64_t>(1, threads / 2 / threadsOfBlock);
     int64_t blocks = llvm::divideCeil(programs(), walk);
     return double(blocks) / double(llvm::alignTo(blocks, places));
   }
 
-  /// Many short unaligned rows, of narrow elements: a warp has one after the other, which come and
-  /// go as a whole, and keeps the operands of all rows, so that it touches each element once.
-  /// Whether there are so many.
+  /// Many short unaligned rows of narrow elements: a warp processes one after the other by bulk
+  /// copies, and keeps operands that all rows share in registers. Returns whether there are enough
+  /// rows.
   bool walkLoose(const Dim &row) {
     constexpr int64_t shortest = 1024, blocks = 16,
                       most = 3; // elements; of an SM, by their registers; rows
     int64_t rows = std::min(most, programs() / (blocks * machine.cores));
     if (row.tile < shortest || rows < 2 || shape.batchInvariant || !machine.copiesRows)
       return false;
-    hint("num_stages", 3);
-    hint("min_ctas_per_sm", blocks);
-    hint("tiles_per_cta", rows);
+    choose(TuningField::NumStages, 3);
+    choose(TuningField::MinCtasPerSm, blocks);
+    choose(LaunchField::TilesPerCta, rows);
     return true;
   }
 
-  /// Columns are whole blocks side by side where they are short or nothing may cut them. Long ones
-  /// are so, too, where rows of 256 bytes are enough for all SMs at once; otherwise they are cut
-  /// into parts, which a second kernel merges.
+  /// Columns are reduced by one CTA if they are short or may not be split, or if rows of 256 bytes
+  /// suffice for all SMs. Otherwise they are split into parts, which a second kernel merges.
   void spreadColumns(Dim &columns) {
     if (shortStream() || !shape.canSplit)
       return spread(&columns, 32);
@@ -478,18 +480,17 @@ private:
       columns.tile = wide;
   }
 
-  /// Where all is in registers: blocks of some thousand elements, and as few of them for a thread
-  /// as make wide accesses.
+  /// Kernels in registers: some thousand elements per CTA, with as few per thread as wide accesses
+  /// need.
   void memoryInRegisters() {
     constexpr int64_t manyThreads = 512;
     bool streams = llvm::any_of(shape.dims, [](Dim &dim) { return dim.role == Dim::Stream; });
     Dim &last = shape.dims.back();
     bool isRow = last.role != Dim::Parallel;
     bool isAligned = facts.divisor(last.size) * shape.storageBytes % 16 == 0;
-    // A result that the L2 cannot hold leaves it the sooner, and in longer runs, if what is read
-    // stays.
+    // If the L2 cannot hold the result, it evicts it sooner and in longer runs if inputs stay.
     if (machine.cachePolicies && 2 * shape.resultBytes >= machine.l2Bytes)
-      hint("l2_evict_last", 1);
+      choose(TuningField::L2EvictLast, 1);
     if (!shape.otherContiguous.empty() && shape.dims.size() > 1) {
       llvm::SmallSetVector<Dim *, 4> sides;
       sides.insert(&last);
@@ -504,65 +505,64 @@ private:
       auto largest = [&] {
         return *llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; });
       };
-      // The exchange goes through shared memory, of which every chip has 64 KiB.
+      // The transposition goes through shared memory, of which every chip has 64 KiB.
       for (; area * shape.storageBytes > 64 << 10; area /= 2)
         largest()->tile /= 2;
-      // Few elements are spread over all SMs, while rows and columns still fill sectors of memory.
+      // Few elements are spread over all SMs, as long as rows and columns fill memory sectors.
       int64_t whole = area;
       for (; !shape.batchInvariant && 2 * programs() < 3 * machine.cores && largest()->tile > 32;
            area /= 2)
         largest()->tile /= 2;
-      // All of a tile is asked for before any of it is stored: the assembler need not save
-      // registers.
+      // All loads of a tile precede its stores: ptxas need not save registers.
       if (area == whole && !streams)
-        hint("min_ctas_per_sm", 1);
+        choose(TuningField::MinCtasPerSm, 1);
       return spreadOverThreads(area, area < whole || isWide ? 8 : 32);
     }
-    // What has eight bytes takes two registers.
+    // An element of eight bytes needs two registers.
     int64_t each = std::max(shape.storageBytes, shape.scanBytes) == 8 ? 16 : 32,
             wanted = 256 * each, fewest = 2;
     if (isRow && facts.max(last.size) <= machine.wholeRow) {
       last.tile = bounded(last, machine.wholeRow);
-      // A warp has a short row for itself; a long one is shared by all.
+      // A warp has a short row for itself; all warps share a long one.
       bool isNarrow = shape.storageBytes <= 2;
       if (last.tile >= 2048) {
         wanted = last.tile;
         each = std::max<int64_t>(isAligned && !isNarrow ? 16 : 32, last.tile / manyThreads);
-        // Rows of several tensors are all asked for before one is worked on: the assembler need not
-        // save registers.
+        // Rows of several tensors are all loaded before one is processed: ptxas need not save
+        // registers.
         if (shape.rowTensors > 1 && !isNarrow)
-          hint("min_ctas_per_sm", 1);
+          choose(TuningField::MinCtasPerSm, 1);
       } else if (isNarrow && !isAligned && shape.rowOperands && walkLoose(last)) {
         fewest = 1;
         wanted = last.tile;
       } else if (shape.rowOperands) {
-        // A warp or two: small blocks leave no room empty while their last warp works. Operands of
-        // all rows serve twice as many where elements are read one by one.
+        // One or two warps: small CTAs leave no resources idle while their last warp works.
+        // Operands that all rows share are reused twice as often if elements are read one by one.
         fewest = isNarrow && isAligned ? 1 : 2;
         each = isNarrow ? 64 : 16;
         wanted = fewest * 32 * each;
-      } else if (shape.walks > 1) {
+      } else if (shape.passes > 1) {
         fewest = 1;
         wanted = 32 * each;
       }
       if (int64_t sharers = sharersOf(last); sharers > 1) {
-        hint("cluster_size", sharers);
+        choose(LaunchField::ClusterSize, sharers);
         each = 8 * sharers;
       }
-      // Rows that take long to work on come ahead of that, by copies past the registers, where
-      // operands of all rows stay.
+      // Rows that take long to process are prefetched by asynchronous copies, while operands that
+      // all rows share stay in registers.
       bool isLongest = last.tile >= machine.wholeRow,
            takesLong = shape.rowOperands && (shape.waits >= 5 || isLongest);
       bool areMany = isAligned && !shape.batchInvariant && last.tile >= 2048 &&
                      programs() > 32 * machine.cores;
       if (isNarrow && areMany && takesLong) {
-        hint("tiles_per_cta",
-             !isLongest && filled(3, last.tile / each) > filled(4, last.tile / each) ? 3 : 4);
+        choose(LaunchField::TilesPerCta,
+               !isLongest && filled(3, last.tile / each) > filled(4, last.tile / each) ? 3 : 4);
         if (!isLongest)
-          hint("num_stages", 4);
+          choose(TuningField::NumStages, 4);
       } else if (areMany && shape.rowOperands && shape.rowTensors == 1 && last.tile <= 4096) {
-        // What is the same for all rows serves more elements of a thread: of wide ones those of two
-        // rows.
+        // Operands that all rows share are reused for more elements of a thread: for wide ones,
+        // those of two rows.
         each *= 2;
         wanted = isNarrow ? last.tile : 2 * last.tile;
       }
@@ -570,34 +570,34 @@ private:
       each = part;
       wanted = last.tile;
     } else if (isRow) {
-      // Few rows have to be read by many threads each; of many, each has a warp, which waits for no
+      // Few rows are read by many threads each; of many rows, each has a warp, which waits for no
       // other.
       bool isFew = !shape.batchInvariant && programs() < 8 * machine.cores;
       // Narrow elements of unaligned rows are read one by one, which leaves no time for short
-      // steps.
+      // iterations.
       bool isLoose = !isFew && !isAligned && shape.storageBytes < 4;
       wanted = last.tile = bounded(last, isFew ? 32 * manyThreads : isLoose ? 4096 : 512);
-      // Unaligned rows come and go by slots of shared memory, three each way.
+      // Unaligned rows are loaded and stored through stages of shared memory, three each way.
       if (shape.scanBytes && !isAligned)
         wanted = last.tile = std::min<int64_t>(last.tile, 16 * manyThreads);
       each = isFew || isLoose ? 32 : 16;
       if (isLoose)
-        hint("min_ctas_per_sm", 4);
+        choose(TuningField::MinCtasPerSm, 4);
       fewest = isFew ? 2 : 1;
     } else if (streams) {
       last.tile = bounded(last, 256);
-      // What is carried for each column takes registers as well.
+      // Carried values of each column need registers as well.
       if (shape.waits > 5)
         each /= 2;
       wanted = manyThreads * each;
       spreadColumns(last);
     } else {
-      // One wide access for each operand, behind which all can be computed; two where memory says
-      // first which; more where that takes so long that what a thread does once is to be shared by
-      // more elements; 8 bytes of many operands.
+      // One wide access per operand; two if an operand in memory decides which elements are read;
+      // more if random numbers or long work per thread should be shared by more elements; 8 bytes
+      // if there are many operands.
       each = shape.draws ? 32
                          : std::clamp<int64_t>(
-                               (shape.waits > shape.walks ? 32 : 16) / shape.storageBytes, 8, 16);
+                               (shape.waits > shape.passes ? 32 : 16) / shape.storageBytes, 8, 16);
       wanted = 128 * each;
       if (shape.loads >= 4) {
         each = std::max<int64_t>(1, 8 / shape.storageBytes);
@@ -613,15 +613,15 @@ private:
       if (streams)
         break;
     }
-    // Few rows are spread over all SMs, short ones over more threads than wide accesses need.
+    // Few rows are spread over all SMs, and short rows over more threads than wide accesses need.
     auto respread = [&](Dim &dim, int64_t least) {
       filled /= dim.tile;
       isRow || streams ? spread(&dim, least) : spreadFew(dim, least);
       filled *= dim.tile;
     };
     if (!isRow && !streams) {
-      // Few elements go to more blocks than there are SMs, by 8 bytes for each thread: whatever a
-      // thread has more of takes longer than its launch.
+      // Few elements are spread over more CTAs than there are SMs, with 8 bytes per thread: more
+      // work per thread takes longer than its launch.
       int64_t whole = filled;
       respread(last, 64);
       for (Dim &dim : llvm::MutableArrayRef(shape.dims).drop_back())
@@ -663,8 +663,8 @@ private:
       last.tile = bounded(last, streams ? 1024 : elements);
     if (streams && !isRow && !shape.canSplit)
       spread(&last, 32);
-    // Operands of all rows are worth two rows at a time, and so is what is narrow; unaligned rows
-    // are read piece by piece, one by one.
+    // If rows share operands, or elements are narrow, two rows are processed at a time; unaligned
+    // rows are processed one by one.
     bool isDouble = (isRow && shape.rowOperands) || ((isRow || !streams) && last.tile < 1024);
     bool isLoose = !isAligned && (isRow || last.tile >= 1024);
     int64_t wanted = isLoose ? last.tile : isDouble ? 2 * elements : elements, filled = last.tile;
@@ -683,26 +683,26 @@ private:
     }
     if (!isRow && !streams)
       spread(&last, 64);
-    // As many bytes in flight as the memory needs: many blocks while a row is short.
-    // Short rows come together by the copy engine, others straight into registers.
+    // Enough bytes in flight for the memory: many CTAs while a row is short. Short rows are loaded
+    // together by TMA, others straight into registers.
     bool isLong = isRow && last.tile > elements;
-    // Operands of all rows stay with programs that walk the grid, and the next rows come while
-    // these are worked on.
+    // Persistent CTAs keep operands that all rows share, and load the next rows while these are
+    // processed.
     bool isWalk =
         isRow && isAligned && !isLong && shape.rowOperands && programs() > 16 * machine.cores;
     bool hasFew = isDouble && filled > elements && (isWalk || !shape.rowOperands);
-    hint("num_warps", 4);
+    choose(LaunchField::NumWarps, 4);
     if (isLong)
-      hint("min_ctas_per_sm", std::max<int64_t>(1, 8 * elements / last.tile));
+      choose(TuningField::MinCtasPerSm, std::max<int64_t>(1, 8 * elements / last.tile));
     else
-      hint("min_ctas_per_sm", isRow && !isAligned ? 12 : hasFew ? 4 : 8);
+      choose(TuningField::MinCtasPerSm, isRow && !isAligned ? 12 : hasFew ? 4 : 8);
     if (isWalk)
-      hint("persistent_ctas", machine.cores * (hasFew ? 4 : 8));
-    // The copy engine takes no unaligned rows.
+      choose(LaunchField::PersistentCtas, machine.cores * (hasFew ? 4 : 8));
+    // TMA does not load unaligned rows.
     if (!isLong &&
         (isRow ? !isAligned || (last.tile >= 1024 && (!isDouble || (shape.rowOperands && !isWalk)))
                : last.tile >= 1024 && isAligned && !isDouble && !streams))
-      hint("use_tma", 0);
+      choose(TuningField::UseTma, 0);
   }
 };
 } // namespace

@@ -1,6 +1,6 @@
-//===- TileChooser.h - What choices of tile sizes have in common -*- C++ -*-===//
+//===- TileChooser.h - What choices of tile sizes have in common *- C++ -*-===//
 //
-// Three shapes of kernel, by what bounds them; a machine's chooser says what each one takes.
+// Three shapes of kernel, by what bounds them; the chooser of a target says what each one needs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_COSTMODEL_TILECHOOSER_H

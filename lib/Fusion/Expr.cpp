@@ -84,34 +84,34 @@ static bool isExact(int64_t value) {
   return number < 0x1p63 && static_cast<int64_t>(number) == value;
 }
 
-SymExpr ExprPool::placeSymbol(Expr value, SymExpr size) {
+SymExpr ExprPool::gatherSymbol(Expr value, SymExpr size) {
   // One symbol for equal values makes loads at equal indices equal.
-  for (auto &[name, place] : places)
+  for (auto &[name, place] : gathers)
     if (place.value == value && place.size == size)
       return SymExpr::symbol(name);
-  std::string name = "#p" + std::to_string(places.size());
-  places.emplace(name, Place{name, value, size});
+  std::string name = "#p" + std::to_string(gathers.size());
+  gathers.emplace(name, GatherIndex{name, value, size});
   return SymExpr::symbol(name);
 }
 
-std::vector<ExprPool::Place> ExprPool::placesIn(llvm::ArrayRef<SymExpr> indices) const {
+std::vector<ExprPool::GatherIndex> ExprPool::gathersIn(llvm::ArrayRef<SymExpr> indices) const {
   std::set<std::string> names;
   for (SymExpr e : indices)
     e.collectSymbols(names);
-  std::vector<Place> result;
+  std::vector<GatherIndex> result;
   for (const std::string &name : names)
-    if (auto it = places.find(name); it != places.end())
+    if (auto it = gathers.find(name); it != gathers.end())
       result.push_back(it->second);
   return result;
 }
 
 /// Converts an index expression over gather indices to a computation.
-Expr ExprPool::placedIndex(SymExpr value) {
+Expr ExprPool::computedIndex(SymExpr value) {
   mlir::Type type = mlir::IntegerType::get(context, 64);
-  if (placesIn(value).empty())
+  if (gathersIn(value).empty())
     return index(value, type);
   if (value.isSymbol()) {
-    const Place &place = places.at(value.symbolName());
+    const GatherIndex &place = gathers.at(value.symbolName());
     Expr number = cast(place.value, type, false, place.value->loc);
     Expr last = index(place.size - SymExpr(1), type);
     number = map(ScalarOp::Minimum, {number, last}, number->loc);
@@ -135,19 +135,19 @@ Expr ExprPool::placedIndex(SymExpr value) {
   };
   if (value.kind() == SymExpr::Kind::CeilDiv) {
     SymExpr a = value.operands()[0], b = value.operands()[1];
-    return placedIndex((a + b - SymExpr(1)).floorDiv(b));
+    return computedIndex((a + b - SymExpr(1)).floorDiv(b));
   }
   Expr result = nullptr;
   for (SymExpr operand : value.operands()) {
-    Expr next = placedIndex(operand);
+    Expr next = computedIndex(operand);
     result = result ? map(opOf(value.kind()), {result, next}, result->loc) : next;
   }
   return result;
 }
 
 Expr ExprPool::index(SymExpr value, mlir::Type type) {
-  if (!placesIn(value).empty()) {
-    Expr number = placedIndex(value);
+  if (!gathersIn(value).empty()) {
+    Expr number = computedIndex(value);
     return cast(number, type, false, number->loc);
   }
   // Numbers that a double cannot represent stay index expressions.
@@ -161,7 +161,7 @@ Expr ExprPool::index(SymExpr value, mlir::Type type) {
   return intern(std::move(node));
 }
 
-Expr ExprPool::unit(ReduceOp monoid, mlir::Type type) {
+Expr ExprPool::identity(ReduceOp monoid, mlir::Type type) {
   bool isMax = monoid == ReduceOp::Max;
   if (!isMax && monoid != ReduceOp::Min)
     return constant(monoid == ReduceOp::Prod || monoid == ReduceOp::All, type);
@@ -185,7 +185,7 @@ Expr ExprPool::load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type
   node.tensor = tensor;
   for (SymExpr e : indices)
     collectDims(e, node.dims);
-  for (const Place &place : placesIn(indices)) {
+  for (const GatherIndex &place : gathersIn(indices)) {
     node.args.push_back(place.value);
     node.dims.insert(place.value->dims.begin(), place.value->dims.end());
   }
@@ -367,8 +367,8 @@ Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
     if (args.empty())
       return e;
     std::map<std::string, SymExpr> moved;
-    for (auto [place, arg] : llvm::zip_equal(placesIn(e->indices), args))
-      moved.emplace(place.symbol, placeSymbol(arg, place.size));
+    for (auto [place, arg] : llvm::zip_equal(gathersIn(e->indices), args))
+      moved.emplace(place.symbol, gatherSymbol(arg, place.size));
     std::vector<SymExpr> indices;
     for (SymExpr i : e->indices)
       indices.push_back(i.substitute([&](const std::string &name) -> std::optional<SymExpr> {

@@ -532,6 +532,117 @@ std::optional<Separator::Terms> Separator::separateWhere(Expr e) {
   return merge(std::move(result));
 }
 
+/// A conversion between floating-point types applies to both factors of each term; another one only
+/// to a single factor.
+std::optional<Separator::Terms> Separator::separateCast(Expr e) {
+  if (Expr indicator = indicatorOf(e->args[0]))
+    return Terms{{Linear(), one(e), Linear(), e, indicator}};
+  if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) ||
+      !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
+    if (!hasR(e))
+      return Terms{{Linear(), one(e), Linear(), e}};
+    // A single term is converted as in the program.
+    auto terms = separate(e->args[0]);
+    if (!terms)
+      return terms;
+    SeparatedTerm &t = terms->front();
+    if (terms->size() != 1 || !t.a->isConstant(1) || !t.alpha.isZero() || !t.beta.isZero())
+      return fail(e, "rounds a value that mixes the stream and a statistic");
+    return Terms{
+        {Linear(), one(e), Linear(), pool.cast(t.b, e->type, e->isExplicit, e->loc), t.indicator}};
+  }
+  // The factors keep the wider type; rounding each of them would round more often than the
+  // program.
+  auto terms = separate(e->args[0]);
+  if (terms && !isNarrow(e->type))
+    for (SeparatedTerm &t : *terms) {
+      t.a = pool.cast(t.a, e->type, false, e->loc);
+      t.b = pool.cast(t.b, e->type, false, e->loc);
+    }
+  return terms;
+}
+
+/// The terms of both operands of an addition or subtraction.
+std::optional<Separator::Terms> Separator::separateAddition(Expr e) {
+  auto a = separate(e->args[0]), b = a ? separate(e->args[1]) : std::nullopt;
+  if (!b)
+    return std::nullopt;
+  for (SeparatedTerm &t : *b) {
+    if (e->op == ScalarOp::Sub)
+      t.a = pool.map(ScalarOp::Neg, {t.a}, e->loc);
+    a->push_back(t);
+  }
+  auto merged = merge(std::move(*a));
+  if (merged)
+    centre(*merged);
+  return merged;
+}
+
+/// The products of all pairs of terms: (Σ s)·(Σ t) = Σ s·t.
+std::optional<Separator::Terms> Separator::separateProduct(Expr e) {
+  auto a = separate(e->args[0]);
+  auto b = !a ? a : e->op == ScalarOp::Square ? a : separate(e->args[1]);
+  if (!b)
+    return std::nullopt;
+  Terms product;
+  for (SeparatedTerm &s : *a)
+    for (SeparatedTerm &t : *b) {
+      SeparatedTerm p{s.alpha, pool.mul(s.a, t.a), s.beta, pool.mul(s.b, t.b)};
+      p.alpha.add(t.alpha);
+      p.beta.add(t.beta);
+      for (Expr indicator : {s.indicator, t.indicator})
+        if (indicator && !restrict(p, indicator))
+          return fail(e, "multiplies an indicator by another exponent");
+      product.push_back(p);
+    }
+  return merge(std::move(product));
+}
+
+/// A quotient separates if the divisor is a single term.
+std::optional<Separator::Terms> Separator::separateQuotient(Expr e) {
+  bool div = e->op == ScalarOp::Div;
+  auto a = div ? separate(e->args[0]) : Terms{{Linear(), one(e), Linear(), one(e)}};
+  auto b = a ? separate(e->args[div ? 1 : 0]) : std::nullopt;
+  if (!b)
+    return std::nullopt;
+  if (b->size() != 1 || b->front().indicator)
+    return fail(e, "divides by a sum of the stream and a statistic");
+  SeparatedTerm &d = b->front();
+  for (SeparatedTerm &t : *a) {
+    t.alpha.add(d.alpha, -1);
+    t.beta.add(d.beta, -1);
+    t.a = pool.div(t.a, d.a);
+    t.b = pool.div(t.b, d.b);
+    if (t.indicator && !restrict(t, t.indicator))
+      return fail(e, "divides an indicator by another exponent");
+  }
+  return merge(std::move(*a));
+}
+
+/// The logarithm of a single term is the sum of the logarithms of its factors.
+std::optional<Separator::Terms> Separator::separateLog(Expr e) {
+  auto a = separate(e->args[0]);
+  if (!a || a->size() != 1 || a->front().indicator)
+    return fail(e, "takes the logarithm of a sum of the stream and a statistic");
+  Linear alpha, beta;
+  SeparatedTerm &t = a->front();
+  alpha.add(t.alpha);
+  beta.add(t.beta);
+  if (!t.a->isConstant(1))
+    alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), 1);
+  if (!t.b->isConstant(1))
+    beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), 1);
+  Terms sum;
+  if (!alpha.isZero())
+    sum.push_back({Linear(), alpha.build(pool, e->type), Linear(), one(e)});
+  if (!beta.isZero())
+    sum.push_back({Linear(), one(e), Linear(), beta.build(pool, e->type)});
+  auto merged = merge(std::move(sum));
+  if (merged)
+    centre(*merged);
+  return merged;
+}
+
 std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   if (!hasX(e)) {
     ExpPair pair = pairOf(e);
@@ -539,33 +650,8 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
   }
   if (!hasR(e) && !hasExponential(e))
     return Terms{{Linear(), one(e), Linear(), e}};
-  if (e->kind == ExprNode::Cast) {
-    if (Expr indicator = indicatorOf(e->args[0]))
-      return Terms{{Linear(), one(e), Linear(), e, indicator}};
-    if (e->isExplicit || !llvm::isa<mlir::FloatType>(e->type) ||
-        !llvm::isa<mlir::FloatType>(e->args[0]->type)) {
-      if (!hasR(e))
-        return Terms{{Linear(), one(e), Linear(), e}};
-      // A single term is converted as in the program.
-      auto terms = separate(e->args[0]);
-      if (!terms)
-        return terms;
-      SeparatedTerm &t = terms->front();
-      if (terms->size() != 1 || !t.a->isConstant(1) || !t.alpha.isZero() || !t.beta.isZero())
-        return fail(e, "rounds a value that mixes the stream and a statistic");
-      return Terms{{Linear(), one(e), Linear(), pool.cast(t.b, e->type, e->isExplicit, e->loc),
-                    t.indicator}};
-    }
-    // The factors keep the wider type; rounding each of them would round more often than the
-    // program.
-    auto terms = separate(e->args[0]);
-    if (terms && !isNarrow(e->type))
-      for (SeparatedTerm &t : *terms) {
-        t.a = pool.cast(t.a, e->type, false, e->loc);
-        t.b = pool.cast(t.b, e->type, false, e->loc);
-      }
-    return terms;
-  }
+  if (e->kind == ExprNode::Cast)
+    return separateCast(e);
   if (e->kind != ExprNode::Map)
     return fail(e, "reduces a value that depends on a statistic");
   if (isSelfInverse(e)) {
@@ -583,20 +669,8 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
     return Terms{t};
   }
   case ScalarOp::Add:
-  case ScalarOp::Sub: {
-    auto a = separate(e->args[0]), b = a ? separate(e->args[1]) : std::nullopt;
-    if (!b)
-      return std::nullopt;
-    for (SeparatedTerm &t : *b) {
-      if (e->op == ScalarOp::Sub)
-        t.a = pool.map(ScalarOp::Neg, {t.a}, e->loc);
-      a->push_back(t);
-    }
-    auto merged = merge(std::move(*a));
-    if (merged)
-      centre(*merged);
-    return merged;
-  }
+  case ScalarOp::Sub:
+    return separateAddition(e);
   case ScalarOp::Neg: {
     auto a = separate(e->args[0]);
     if (a)
@@ -605,66 +679,13 @@ std::optional<Separator::Terms> Separator::computeTerms(Expr e) {
     return a;
   }
   case ScalarOp::Mul:
-  case ScalarOp::Square: {
-    auto a = separate(e->args[0]);
-    auto b = !a ? a : e->op == ScalarOp::Square ? a : separate(e->args[1]);
-    if (!b)
-      return std::nullopt;
-    Terms product;
-    for (SeparatedTerm &s : *a)
-      for (SeparatedTerm &t : *b) {
-        SeparatedTerm p{s.alpha, pool.mul(s.a, t.a), s.beta, pool.mul(s.b, t.b)};
-        p.alpha.add(t.alpha);
-        p.beta.add(t.beta);
-        for (Expr indicator : {s.indicator, t.indicator})
-          if (indicator && !restrict(p, indicator))
-            return fail(e, "multiplies an indicator by another exponent");
-        product.push_back(p);
-      }
-    return merge(std::move(product));
-  }
+  case ScalarOp::Square:
+    return separateProduct(e);
   case ScalarOp::Div:
-  case ScalarOp::Reciprocal: {
-    bool div = e->op == ScalarOp::Div;
-    auto a = div ? separate(e->args[0]) : Terms{{Linear(), one(e), Linear(), one(e)}};
-    auto b = a ? separate(e->args[div ? 1 : 0]) : std::nullopt;
-    if (!b)
-      return std::nullopt;
-    if (b->size() != 1 || b->front().indicator)
-      return fail(e, "divides by a sum of the stream and a statistic");
-    SeparatedTerm &d = b->front();
-    for (SeparatedTerm &t : *a) {
-      t.alpha.add(d.alpha, -1);
-      t.beta.add(d.beta, -1);
-      t.a = pool.div(t.a, d.a);
-      t.b = pool.div(t.b, d.b);
-      if (t.indicator && !restrict(t, t.indicator))
-        return fail(e, "divides an indicator by another exponent");
-    }
-    return merge(std::move(*a));
-  }
-  case ScalarOp::Log: {
-    auto a = separate(e->args[0]);
-    if (!a || a->size() != 1 || a->front().indicator)
-      return fail(e, "takes the logarithm of a sum of the stream and a statistic");
-    Linear alpha, beta;
-    SeparatedTerm &t = a->front();
-    alpha.add(t.alpha);
-    beta.add(t.beta);
-    if (!t.a->isConstant(1))
-      alpha.add(pool.map(ScalarOp::Log, {t.a}, e->loc), 1);
-    if (!t.b->isConstant(1))
-      beta.add(pool.map(ScalarOp::Log, {t.b}, e->loc), 1);
-    Terms sum;
-    if (!alpha.isZero())
-      sum.push_back({Linear(), alpha.build(pool, e->type), Linear(), one(e)});
-    if (!beta.isZero())
-      sum.push_back({Linear(), one(e), Linear(), beta.build(pool, e->type)});
-    auto merged = merge(std::move(sum));
-    if (merged)
-      centre(*merged);
-    return merged;
-  }
+  case ScalarOp::Reciprocal:
+    return separateQuotient(e);
+  case ScalarOp::Log:
+    return separateLog(e);
   case ScalarOp::Where:
     return separateWhere(e);
   default:

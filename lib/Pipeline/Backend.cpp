@@ -114,7 +114,7 @@ LogicalResult GpuBackend::emit(Compilation &compilation, target::ModuleOp module
     return module.emitOpError("expected an image of format '") << via() << "'";
   if (auto kernels = module.getBody().getOps<target::KernelOp>(); !kernels.empty())
     return (*kernels.begin())
-               .emitOpError("is by the thread, which is supported via 'ptx', not via '")
+               .emitOpError("is a per-thread kernel, which is supported via 'ptx', not via '")
            << via() << "'";
   if (last < Stage::Cubin)
     return success();

@@ -1,11 +1,11 @@
-//===- Backend.h - From Tile IR to machine code ----------------*- C++ -*-===//
+//===- Backend.h - From Tile IR to machine code -----------------*- C++ -*-===//
 //
-// The last stages of a compilation for one machine: for CPUs target → llvm → asm → bundle, for GPUs
-// by way of CUDA Tile IR target → tileir → tileir-bytecode → cubin → bundle, or of our own PTX
-// placed → target → ptx → cubin → bundle.
+// The last stages of a compilation for one target. CPUs: target → llvm → asm → bundle. GPUs by CUDA
+// Tile IR: target → tileir → tileir-bytecode → cubin → bundle. GPUs by our own PTX: placed → target
+// → ptx → cubin → bundle.
 //
-// The kernels of one program may go by both: each backend then has its own image in the module, and
-// its own code in the bundle.
+// Both GPU backends may compile kernels of one program: each then has its own image in the module,
+// and its own code in the bundle.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_BACKEND_H
@@ -41,19 +41,18 @@ public:
   virtual std::string specification() const = 0;
   /// The cost model's view of the target.
   virtual MachineModel machine() const = 0;
-  /// The backend to a GPU's code, "tileir" or "ptx", or "ptx+tileir" where kernels go by both; ""
-  /// for a CPU.
+  /// The backend of a GPU, "tileir" or "ptx", or "ptx+tileir" if kernels use both; "" for a CPU.
   virtual std::string via() const { return ""; }
   /// A GPU's name without its backend and host, as users write it.
   std::string chip() const { return llvm::StringRef(name()).split(':').first.rtrim('a').str(); }
-  /// Whether measured choices are taken, by kernels that go by way of CUDA Tile IR: they were
-  /// measured there and with the usual options.
+  /// Whether measured choices apply: to kernels of CUDA Tile IR, where they were measured, with
+  /// default options.
   bool takesMeasurements() const {
     return llvm::StringRef(via()).ends_with("tileir") && codeOptions.tuning &&
            codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
-  /// What the machine can do at most; of a GPU by its name.
+  /// The roofline of the target.
   virtual Roofline roofline() const;
 
   /// Adds the passes from Tile IR to placed Tile IR, where that stage exists.
@@ -62,7 +61,7 @@ public:
   /// accepts.
   virtual void addLoweringPasses(mlir::OpPassManager &manager) const {}
 
-  /// Goes on from Tile or Target IR to stage `last`. False after an error.
+  /// Continues from Tile or Target IR to stage `last`. False after an error.
   bool finish(Compilation &compilation, Stage last) const;
 
   /// Tile IR to placed Tile IR, where that stage exists.
@@ -71,7 +70,7 @@ public:
   mlir::LogicalResult convertToTarget(mlir::ModuleOp module) const;
 
 protected:
-  /// What is left of the way to Target IR after the passes.
+  /// Converts the result of the passes to Target IR.
   virtual mlir::LogicalResult lower(mlir::ModuleOp module) const = 0;
   /// Keeps the texts that are wanted of the stages after Target IR, and the bundle if that is last.
   virtual mlir::LogicalResult emit(Compilation &compilation, target::ModuleOp module,
@@ -80,13 +79,13 @@ protected:
   CodeOptions codeOptions;
 };
 
-/// A backend to a GPU, or both.
+/// A GPU backend, or both together.
 class GpuBackend : public Backend {
 public:
   /// Keeps the texts that are wanted of an image, and assembles it if a stage from the cubin on is.
   virtual mlir::LogicalResult assemble(Compilation &compilation, target::ImageOp image, Stage last,
                                        Cubin &cubin) const = 0;
-  /// Replaces kernels that the backend makes from Target IR, those by the thread, by an image.
+  /// Replaces per-thread kernels of Target IR by an image.
   virtual mlir::LogicalResult makeImages(target::ModuleOp module) const { return mlir::success(); }
 
 protected:

@@ -1,4 +1,4 @@
-//===- Compilation.cpp - One walk through the stages ----------------------===//
+//===- Compilation.cpp - One request through the stages ---------------------===//
 #include "Compilation.h"
 #include "Contracts.h"
 #include "RemarkCollector.h"

@@ -1,7 +1,8 @@
-//===- Compilation.h - One walk through the stages -------------*- C++ -*-===//
+//===- Compilation.h - One request through the stages -----------*- C++ -*-===//
 //
-// Holds the module and the context while a request walks from stage to stage. `Pipeline.cpp` says
-// which passes lead from one stage to the next; this class starts, verifies, times and reports.
+// Holds the module and the context while a request is compiled from stage to stage. `Pipeline.cpp`
+// says which passes lead from one stage to the next; this class starts, verifies, times and
+// reports.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_COMPILATION_H
@@ -47,7 +48,7 @@ public:
 
   /// Adds to a stage's time.
   void addTime(std::string_view name, double milliseconds);
-  /// Ends the walk with an error of ours.
+  /// Stops the compilation with an internal error.
   void fail(Outcome outcome, std::string message);
 
   const CompileRequest &request;

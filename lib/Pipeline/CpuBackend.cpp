@@ -48,11 +48,11 @@ public:
       relax.exclusive =
           true; // weights of streams are marked, which other machines compute to the last digits
       manager.addPass(tile::createTileFastMath(relax));
-      expand.quick = {"exp2", "reciprocal", "rsqrt"};
+      expand.approx = {"exp2", "reciprocal", "rsqrt"};
     } else if (description.arch == CpuDescription::Arch::AArch64) {
       relax.weights = true;
       manager.addPass(tile::createTileFastMath(relax));
-      expand.quick = {"exp2", "reciprocal"};
+      expand.approx = {"exp2", "reciprocal"};
     }
     manager.addPass(tile::createTileExpandMath(expand));
     manager.addPass(createCanonicalizerPass());
@@ -97,7 +97,8 @@ std::unique_ptr<Backend> createCpuBackend(const std::string &name, const CodeOpt
   std::optional<CpuTarget> target = CpuTarget::parse(name);
   if (!target)
     return nullptr;
-  return std::make_unique<CpuBackend>(options.tensorCores ? *target : target->withoutMatrixUnits());
+  return std::make_unique<CpuBackend>(options.tensorCores ? *target
+                                                          : target->withoutMatrixInstructions());
 }
 
 } // namespace tessera

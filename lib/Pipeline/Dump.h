@@ -1,7 +1,7 @@
-//===- Dump.h - The stages of every compilation as files -------*- C++ -*-===//
+//===- Dump.h - The stages of every compilation as files --------*- C++ -*-===//
 //
-// With TESSERA_DUMP=DIR every compilation leaves DIR/FUNCTION-NUMBER.STAGE.EXT for each stage that
-// it walks, its report, and the passes that it ran in their order (passes.txt). The files of one
+// With TESSERA_DUMP=DIR, every compilation writes DIR/FUNCTION-NUMBER.STAGE.EXT for each stage that
+// it reaches, its report, and the passes that it ran in their order (passes.txt). The files of one
 // process are numbered in the order of compilation.
 //
 //===----------------------------------------------------------------------===//

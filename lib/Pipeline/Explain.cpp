@@ -11,7 +11,6 @@
 #include "StreamMasks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
@@ -56,7 +55,7 @@ public:
         writeStream(stream);
     });
     writeInner();
-    writeTuning();
+    writeConfig();
     writeCost();
     if (auto notes = kernel->getAttrOfType<ArrayAttr>(kNotes))
       for (Attribute note : notes)
@@ -89,16 +88,24 @@ private:
     return "value";
   }
 
-  /// The kernel's key in the tuning table, and whether the table was used; the CTAs of a cluster.
-  void writeTuning() {
+  /// The launch configuration and the tuning; the kernel's key in the tuning table, and whether the
+  /// table was used; the CTAs of a cluster.
+  void writeConfig() {
+    if (LaunchConfig launch = kernel.getLaunchConfig(); !launch.empty())
+      os << "  launch  " << launch << "\n";
+    if (TuningConfig tuning = kernel.getTuningConfig(); !tuning.empty())
+      os << "  tuning  " << tuning << "\n";
+    if (auto changes = kernel->getAttrOfType<ArrayAttr>(sched::KernelOp::kChangedAttr))
+      for (auto change : changes.getAsRange<StringAttr>())
+        os << "  changed " << change.getValue() << "\n";
     if (!isGpu)
       return;
-    os << "  tuning  " << sched::signatureOf(kernel);
+    os << "  table   " << sched::signatureOf(kernel);
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
-      os << ": tiles and hints from measurements, " << tuned.getValue();
+      os << ": measured tiles, launch and tuning, " << tuned.getValue();
     os << "\n";
-    std::optional<int64_t> size = getHint(kernel.getHintsAttr(), "cluster_size"),
-                           axis = getHint(kernel.getHintsAttr(), "cluster_axis");
+    std::optional<int64_t> size = kernel.getField(LaunchField::ClusterSize),
+                           axis = kernel.getField(LaunchField::ClusterAxis);
     if (!size)
       return;
     os << "  cluster " << *size << " CTAs split ";

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-/// Reads schedules for one machine.
+/// Reads schedules for one target.
 struct ScheduleReader {
   MachineModel machine;
   Roofline roofline;
@@ -22,7 +22,7 @@ struct ScheduleReader {
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
   /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was
-  /// measured, and "backend" where kernels go by both; the figures are at the sizes at hand.
+  /// measured, and "backend" where kernels use both backends; the figures are at the sizes at hand.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

@@ -1,4 +1,4 @@
-//===- GpuTarget.cpp - What the backends to a GPU share ----------------------===//
+//===- GpuTarget.cpp - What the GPU backends share ---------------------------===//
 #include "GpuTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,7 +1,7 @@
-//===- GpuTarget.h - What the backends to a GPU share -------------*- C++ -*-===//
+//===- GpuTarget.h - What the GPU backends share ----------------*- C++ -*-===//
 //
-// A GPU's code is made by way of CUDA Tile IR or of our own PTX. Both begin with Tile IR and end
-// with a target module that holds the host program and one image of all kernels.
+// CUDA Tile IR or our own PTX generates the code of a GPU. Both start from Tile IR and end with a
+// target module that holds the host program and one image of all kernels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_GPUTARGET_H

@@ -1,4 +1,4 @@
-//===- MeasuredBackends.cpp - By which backend a program goes to a GPU ------------------===//
+//===- MeasuredBackends.cpp - The measured backend of a GPU program ----------===//
 #include "MeasuredBackends.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,7 +32,7 @@ std::string programSignature(ModuleOp graph) {
   return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
 }
 
-/// The last line for the program counts; what cannot be read is left aside.
+/// The last line for the program counts; lines that cannot be read are ignored.
 std::string measuredBackend(ModuleOp graph, const std::string &chip) {
   std::string backend;
   std::optional<rt::CacheTable> table = rt::cacheTable("backends-" + chip + ".txt");
@@ -52,7 +52,7 @@ std::string measuredBackend(ModuleOp graph, const std::string &chip) {
   return backend;
 }
 
-/// Where a kernel says by which backend it goes.
+/// The attribute that names the backend of a kernel.
 static StringRef backendAttribute(Operation *op) {
   return isa<sched::KernelOp>(op)  ? StringRef(sched::kBackend)
          : isa<tile::KernelOp>(op) ? StringRef(tile::kBackendAttr)

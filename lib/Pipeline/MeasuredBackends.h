@@ -1,14 +1,14 @@
-//===- MeasuredBackends.h - By which backend a program goes to a GPU ----------*- C++ -*-===//
+//===- MeasuredBackends.h - The measured backend of a GPU program *- C++ -*-===//
 //
-// Where nobody says, what was measured decides: `backends-sm_90.txt` in the cache's folder, which
-// `tessera bench --compare ptx,tileir` fills, a line for each program:
+// Without an explicit choice, a measurement decides: `backends-sm_90.txt` in the cache's folder,
+// which `tessera bench --compare ptx,tileir` fills, has a line for each program:
 //
 //   tessera backends 1 sm_90
 //   # program         backend    ms      other   measured
 //   5b2d0c1f9a3e7784  ptx     0.1312  0.1421  softmax, NVIDIA H200
 //
-// Without a line the cost model does, for each kernel (tessera/CostModel/BackendChoice.h): Schedule
-// IR says in `sched.backend` by which backend it goes, where not all go by one.
+// Without a line the cost model decides for each kernel (tessera/CostModel/BackendChoice.h). If not
+// all kernels use the same backend, `sched.backend` in Schedule IR names it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_MEASUREDBACKENDS_H
@@ -20,10 +20,10 @@
 
 namespace tessera {
 
-/// What names a program in tables of measurements: its Graph IR, whatever backend it asks for.
+/// The key of a program in tables of measurements: its Graph IR, without the requested backend.
 std::string programSignature(mlir::ModuleOp graph);
 
-/// What stands for both: each kernel says which is its own.
+/// Both backends: each kernel names its own.
 inline constexpr llvm::StringLiteral kBothBackends = "ptx+tileir";
 
 /// The backend of a program in Graph IR to a chip that has both, as it was measured; "" if it was
@@ -38,7 +38,7 @@ llvm::StringRef viaName(llvm::StringRef backend);
 /// where none does.
 std::string viaOf(mlir::ModuleOp module);
 
-/// Leaves it to the program by which backend its kernels go.
+/// Removes the kernels' own choice of a backend.
 void forgetBackends(mlir::ModuleOp module);
 
 } // namespace tessera

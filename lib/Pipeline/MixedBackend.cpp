@@ -1,9 +1,9 @@
-//===- MixedBackend.cpp - Kernels of one program by both backends ------------===//
+//===- MixedBackend.cpp - Kernels of one program by both backends ---------===//
 //
-// Tile IR says of each kernel by which backend it goes (`tile.backend`). The module is taken apart
-// into one for each backend, which have all memory of the program and their own kernels and
-// launches; each backend lowers its own. Then the host programs become one again, with the launches
-// in their order, and the module has an image for each backend.
+// Tile IR names the backend of each kernel (`tile.backend`). The module is split into one per
+// backend, each with all memory of the program and its own kernels and launches, and each backend
+// lowers its own. Then the host programs are merged again, with the launches in their order, and
+// the module has an image for each backend.
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"

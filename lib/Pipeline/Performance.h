@@ -1,7 +1,7 @@
 //===- Performance.h - What a schedule should cost -------------*- C++ -*-===//
 //
 // Arithmetic, traffic and time of each kernel of a module of Schedule IR against the roofline of a
-// machine, at the sizes at hand, and at typical ones where those are not known.
+// target, at the given sizes, and at typical ones where none are given.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_PERFORMANCE_H
@@ -18,8 +18,9 @@
 namespace tessera {
 
 struct KernelCost {
-  double flops = 0;    ///< two for each step of a product, one for any other operation on floats
-  double bytes = 0;    ///< every input once, every output once: what memory moves at least
+  double flops =
+      0; ///< two for each multiplication of a contraction, one for any other float operation
+  double bytes = 0;    ///< every input once, every output once: the least traffic
   double programs = 0; ///< of the grid
   double microseconds = 0;
   const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny

@@ -133,14 +133,14 @@ std::unique_ptr<Backend> findBackend(Compilation &compilation, llvm::StringRef v
   return backend;
 }
 
-/// The backend of all kernels of a program that may go by both, where what is asked for is of one
-/// cubin: that of its products.
+/// The common backend of a program whose kernels may use both, if the request is for a single
+/// cubin: that of its contractions.
 std::string commonBackend(Compilation &compilation, const Backend &both) {
   OwningOpRef<ModuleOp> copy = compilation.getModule().clone();
   PassManager manager(copy->getContext());
   addStagePasses(manager, Stage::Graph, both);
   addStagePasses(manager, Stage::Sched, both);
-  // What is wrong with the program is told when it is compiled.
+  // Errors of the program are reported when it is compiled.
   ScopedDiagnosticHandler silence(copy->getContext(), [](mlir::Diagnostic &) { return success(); });
   return succeeded(manager.run(*copy)) && llvm::StringRef(viaOf(*copy)).ends_with("tileir")
              ? "tileir"
@@ -180,12 +180,12 @@ void reportSharing(llvm::json::Object &report, ModuleOp module) {
   }
 }
 
-/// Walks to the last stage that is wanted. False after an error. `tuned` is set where a choice of
-/// the tuning table was taken.
-bool walk(Compilation &compilation, bool &tuned) {
+/// Compiles up to the last requested stage. False after an error. `tuned` is set if a choice of the
+/// tuning table was used.
+bool runStages(Compilation &compilation, bool &tuned) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
-  // The program may say by which backend, once it is read.
+  // The program may name a backend, which is known once it is parsed.
   std::unique_ptr<Backend> backend = findBackend(compilation, "auto");
   if (!backend || !compilation.start())
     return false;
@@ -268,12 +268,12 @@ void compile(const CompileRequest &given, CompileResult &result) {
   const CompileRequest &wanted = dump ? dump->request() : request;
   bool tuned = false;
   auto perform = [&](Compilation &compilation) {
-    walk(compilation, tuned);
+    runStages(compilation, tuned);
     reportProgram(result);
   };
   withCompilation(wanted, result, perform);
   if (tuned && result.outcome != Outcome::Ok) {
-    // What was measured with another assembler may be more than this one can make.
+    // Choices that were measured with another assembler may not compile with this one.
     CompileRequest plain = wanted;
     plain.codeOptions.tuning = false;
     result = CompileResult();
@@ -315,7 +315,7 @@ void withPlaced(const CompileRequest &request, CompileResult &result,
   wanted.code = false;
   withCompilation(wanted, result, [&](Compilation &compilation) {
     bool tuned = false;
-    if (!walk(compilation, tuned))
+    if (!runStages(compilation, tuned))
       return;
     if (compilation.stage() != Stage::Placed)
       return compilation.fail(Outcome::BadRequest,

@@ -29,7 +29,7 @@ void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) 
     manager.addPass(createCSEPass());
     return;
   case Stage::Sched:
-    manager.addPass(gir::createGraphExpandSorts({.walks = !backend.machine().isGpu}));
+    manager.addPass(gir::createGraphExpandSorts({.sequential = !backend.machine().isGpu}));
     manager.addPass(gir::createGraphDecompose());
     manager.addPass(gir::createGraphAccumulate());
     manager.addPass(createCanonicalizerPass());

@@ -12,7 +12,6 @@
 #include "mlir/Transforms/Passes.h"
 #include "tessera/CodeGen/CudaTools/JitLink.h"
 #include "tessera/CodeGen/PTX/PTX.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
@@ -64,7 +63,7 @@ private:
 
 } // namespace
 
-/// The first version of PTX that has a module's products on tensor cores, at least `known`.
+/// The first version of PTX that supports the module's MMAs, at least `known`.
 static unsigned versionFor(ModuleOp module, unsigned known) {
   bool hasFloat8 = module
                        .walk([](tile::MmaOp product) {
@@ -85,9 +84,9 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   tile::TileExpandMathOptions expand;
   expand.native = {"philox", "philox_upper"};
   expand.nativeWithoutF64 = {"exp2"};
-  expand.quickWithoutF64 = {"reciprocal"};
+  expand.approxWithoutF64 = {"reciprocal"};
   if (has(GpuFeature::Tanh))
-    expand.quickWithoutF64.push_back("tanh");
+    expand.approxWithoutF64.push_back("tanh");
   tile::TileWidenMmaTypesOptions widen;
   if (codeOptions.tensorCores && has(GpuFeature::MmaFp16))
     widen.keep.push_back("f16");
@@ -131,6 +130,8 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   manager.addPass(tile::createTilePrefetchMmaOperands());
   manager.addPass(tile::createTileAllocateShared());
   manager.addPass(tile::createTilePlaceBarriers());
+  if (has(GpuFeature::Wgmma))
+    manager.addPass(tile::createTileJoinWgmma());
 }
 
 LogicalResult PtxBackend::lower(ModuleOp module) const {

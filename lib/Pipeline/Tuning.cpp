@@ -14,10 +14,10 @@ static std::string tableName(const std::string &chip) { return "tuning-" + chip 
 
 static void tellOnce(const std::string &path, const std::string &problem) {
   static std::mutex mutex;
-  static std::set<std::string> told;
+  static std::set<std::string> reported;
   std::string text = path + ": " + problem;
   std::lock_guard lock(mutex);
-  if (told.insert(text).second)
+  if (reported.insert(text).second)
     tessera_rt_log(TESSERA_RT_LOG_WARNING, text.c_str());
 }
 
@@ -46,8 +46,9 @@ bool isTuned(mlir::ModuleOp module) {
 
 void tellUnusableTuning(const std::string &chip) {
   std::optional<rt::CacheTable> found = rt::cacheTable(tableName(chip));
-  tellOnce(found ? found->path : tableName(chip),
-           "no code could be made with measured tiles and hints; the cost model's are taken");
+  tellOnce(
+      found ? found->path : tableName(chip),
+      "no code could be made with measured tiles, launch and tuning; the cost model's are taken");
 }
 
 } // namespace tessera

@@ -1,7 +1,7 @@
 //===- Tuning.h - Measurements in the cache ---------------------*- C++ -*-===//
 //
 // `tuning-sm_90.txt` in the cache's folder holds what was measured on that chip; each compilation
-// reads it. What is wrong with it is told once in a process, and left aside.
+// reads it. Errors in it are reported once per process, and ignored.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_PIPELINE_TUNING_H
@@ -21,7 +21,7 @@ std::unique_ptr<mlir::Pass> createTuningPass(const std::string &chip);
 /// Whether any kernel of a schedule has a measured choice.
 bool isTuned(mlir::ModuleOp module);
 
-/// Tells that code with measured choices could not be made.
+/// Warns that measured choices did not compile.
 void tellUnusableTuning(const std::string &chip);
 
 } // namespace tessera

@@ -181,7 +181,7 @@ static bool isExactResult(ScalarOp op, const double *x, double value, DType dtyp
 
 /// The additional error of a fast form, in unit roundoffs of f32: 2^-13 of the scale of the
 /// function's own error, and everything below 2^-120.
-static double quickErrorUnits(ScalarOp op, const double *x, double exact) {
+static double approximationErrorUnits(ScalarOp op, const double *x, double exact) {
   constexpr double units = 0x1p11, tiny = 0x1p-96;
   switch (op) {
   case ScalarOp::Exp:
@@ -231,7 +231,7 @@ static bool mayChangeSign(Approximation x) { return x.bound > 0 && std::fabs(x.v
 
 /// A floating point operation with a floating point result.
 static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arity, DType dtype,
-                              bool isQuick) {
+                              bool mayApproximate) {
   const Rounding &rounding = roundingOf(dtype);
   double values[3];
   bool isExact = true, isFinite = true, isUncertain = false;
@@ -274,8 +274,8 @@ static Approximation mapFloat(ScalarOp op, const Approximation *x, unsigned arit
     return {value, 0};
   double magnitude = std::fabs(value) + bound;
   double units = scalarErrorUnits(op, values, magnitude);
-  if (isQuick && dtype != DType::FP64)
-    units += quickErrorUnits(op, values, magnitude);
+  if (mayApproximate && dtype != DType::FP64)
+    units += approximationErrorUnits(op, values, magnitude);
   if (op == ScalarOp::FloorDiv && roundTo(dtype, value) != value)
     units = magnitude; // a quotient with more digits than the type has
   // Other operations that select an operand or an integer add nothing, not even a rounding.
@@ -319,7 +319,7 @@ static void whereTensors(const Tensor &condition, const Tensor &x, const Tensor 
 }
 
 TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs,
-                                bool isQuick) {
+                                bool mayApproximate) {
   auto result = std::make_shared<Tensor>(dtype, inputs[0]->sizes);
   if (op == ScalarOp::Where) {
     whereTensors(*inputs[0], *inputs[1], *inputs[2], *result);
@@ -347,7 +347,7 @@ TensorRef reference::mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorR
       values[k] = x[k].value;
     }
     if (result->isFloat()) {
-      result->set(i, mapFloat(op, x, arity, dtype, isQuick));
+      result->set(i, mapFloat(op, x, arity, dtype, mayApproximate));
     } else if (op == ScalarOp::OrderKey) {
       result->integers[i] = orderKey(values[0], inputs[0]->dtype == DType::FP64);
       result->uncertain[i] = x[0].bound != 0;

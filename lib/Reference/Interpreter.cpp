@@ -132,7 +132,7 @@ unsigned productDigitsOf(func::FuncOp function) {
 
 /// Whether functions may have 16-bit precision only: by the policy, or because the program uses no
 /// wider type.
-bool mayTakeQuickForms(func::FuncOp function) {
+bool allowsApproximation(func::FuncOp function) {
   StringRef policy = gir::numericsOption(function, "fast_math");
   Type type = gir::narrowValueType(function);
   return policy.empty() ? type && (type.isBF16() || type.isF16()) : policy == "true";
@@ -178,7 +178,7 @@ class Interpreter {
 public:
   Interpreter(func::FuncOp function, const llvm::StringMap<int64_t> &symbols)
       : symbols(symbols), productDigits(productDigitsOf(function)),
-        takesQuickForms(mayTakeQuickForms(function)) {}
+        mayApproximate(allowsApproximation(function)) {}
 
   LogicalResult bindArguments(func::FuncOp function, ArrayRef<HostTensor> arguments);
   FailureOr<std::vector<Result>> run(func::FuncOp function);
@@ -212,7 +212,7 @@ private:
 
   llvm::StringMap<int64_t> symbols;
   unsigned productDigits;
-  bool takesQuickForms;
+  bool mayApproximate;
   llvm::DenseMap<Value, TensorRef> values;
   llvm::DenseMap<Value, unsigned> pendingUses;
 };
@@ -359,11 +359,11 @@ LogicalResult Interpreter::evaluateCheck(gir::CheckOp op) {
     ++wrong;
   if (wrong == count)
     return success();
-  SmallVector<int64_t> told{value.integers[wrong]};
+  SmallVector<int64_t> reported{value.integers[wrong]};
   for (auto size : op.getFailure().getSizes().getAsRange<StringAttr>())
-    told.push_back(this->value(*SymExpr::parse(size.getValue().str())).value_or(-1));
+    reported.push_back(this->value(*SymExpr::parse(size.getValue().str())).value_or(-1));
   std::string message = op.getFailure().getMessage().str();
-  for (auto [i, number] : llvm::enumerate(told)) {
+  for (auto [i, number] : llvm::enumerate(reported)) {
     std::string mark = "{" + std::to_string(i) + "}";
     for (size_t at; (at = message.find(mark)) != std::string::npos;)
       message.replace(at, mark.size(), std::to_string(number));
@@ -457,7 +457,7 @@ TensorRef Interpreter::evaluateBody(gir::GraphOpInterface op, const gir::ScalarB
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       operands.push_back(operand(op, i, iteration));
     return mapTensors(body.kind == gir::ScalarBody::Map ? body.op : ScalarOp::Mul, dtype, operands,
-                      takesQuickForms);
+                      mayApproximate);
   }
   }
   return nullptr;

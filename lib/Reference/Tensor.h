@@ -74,9 +74,9 @@ const Rounding &roundingOf(DType dtype);
 IntegerFormat formatOf(DType dtype);
 
 // The operations; callers guarantee element counts and types.
-/// With `isQuick` functions may have fast forms (tile-fast-math).
+/// With `mayApproximate`, functions may be approximated (tile-fast-math).
 TensorRef mapTensors(ScalarOp op, DType dtype, llvm::ArrayRef<TensorRef> inputs,
-                     bool isQuick = false);
+                     bool mayApproximate = false);
 TensorRef castTensor(const TensorRef &input, DType dtype, bool isExplicit);
 /// The floats of a tensor, each of which may be rounded to this many binary digits.
 TensorRef perhapsRounded(const TensorRef &input, unsigned digits);

@@ -7,7 +7,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/Verifier.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Simulator/Simulator.h"
@@ -146,7 +145,7 @@ static std::vector<Change> changesOfBarrier(tile::BarrierOp barrier) {
   };
   // In a CTA of one warp both barriers are the same.
   auto kernel = barrier->getParentOfType<tile::KernelOp>();
-  if (!barrier.getWarp() && getHint(kernel.getHintsAttr(), "num_warps").value_or(0) != 1)
+  if (!barrier.getWarp() && kernel.getField(LaunchField::NumWarps).value_or(0) != 1)
     changes.push_back({"weakened to the warp", weaken});
   return changes;
 }
@@ -184,7 +183,7 @@ static bool arriveInOwnCta(Operation *op) {
   for (Operation *user : mbarriers->getUsers())
     if (auto arrive = dyn_cast<tile::MbarrierArriveOp>(user))
       arrive.setCluster(false);
-  mbarriers.setArrivals(*getHint(kernel.getHintsAttr(), "num_warps"));
+  mbarriers.setArrivals(*kernel.getField(LaunchField::NumWarps));
   return true;
 }
 

@@ -1,7 +1,6 @@
 //===- Program.cpp - A kernel as the steps of a warp ----------------------===//
 #include "Program.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -112,8 +111,8 @@ private:
 std::unique_ptr<Program> Program::compile(tile::KernelOp kernel, const GpuDescription &gpu) {
   auto program = std::make_unique<Program>();
   program->kernel = kernel;
-  program->warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
-  program->clusterSize = getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
+  program->warps = kernel.getNumWarps();
+  program->clusterSize = kernel.getClusterSize();
   return succeeded(Compiler(kernel, *program, gpu).run()) ? std::move(program) : nullptr;
 }
 

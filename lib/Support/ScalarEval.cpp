@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 using namespace tessera;
 
@@ -45,133 +46,145 @@ static double geluTanh(double x) {
   return 0.5 * x * (1 + std::tanh(inner));
 }
 
-double tessera::evaluateFloat(ScalarOp op, const double *x) {
+/// Operations with one operand; none: another operation.
+static std::optional<double> evaluateUnary(ScalarOp op, double x) {
+  switch (op) {
+  case ScalarOp::Neg:
+    return -x;
+  case ScalarOp::Abs:
+    return std::fabs(x);
+  case ScalarOp::Sign:
+    return std::isnan(x) ? x : double(x > 0) - double(x < 0);
+  case ScalarOp::Square:
+    return x * x;
+  case ScalarOp::Exp:
+    return std::exp(x);
+  case ScalarOp::Exp2:
+    return std::exp2(x);
+  case ScalarOp::Expm1:
+    return std::expm1(x);
+  case ScalarOp::Log:
+    return std::log(x);
+  case ScalarOp::Log2:
+    return std::log2(x);
+  case ScalarOp::Log1p:
+    return std::log1p(x);
+  case ScalarOp::Sqrt:
+    return std::sqrt(x);
+  case ScalarOp::Rsqrt:
+    return 1 / std::sqrt(x);
+  case ScalarOp::Reciprocal:
+    return 1 / x;
+  case ScalarOp::Sin:
+    return std::sin(x);
+  case ScalarOp::Cos:
+    return std::cos(x);
+  case ScalarOp::Tan:
+    return std::tan(x);
+  case ScalarOp::Asin:
+    return std::asin(x);
+  case ScalarOp::Acos:
+    return std::acos(x);
+  case ScalarOp::Atan:
+    return std::atan(x);
+  case ScalarOp::Sinh:
+    return std::sinh(x);
+  case ScalarOp::Cosh:
+    return std::cosh(x);
+  case ScalarOp::Tanh:
+    return std::tanh(x);
+  case ScalarOp::Erf:
+    return std::erf(x);
+  case ScalarOp::Erfc:
+    return std::erfc(x);
+  case ScalarOp::Floor:
+    return std::floor(x);
+  case ScalarOp::Ceil:
+    return std::ceil(x);
+  case ScalarOp::Round:
+    return std::nearbyint(x);
+  case ScalarOp::Trunc:
+    return std::trunc(x);
+  case ScalarOp::Relu:
+    return x < 0 ? 0 : x;
+  case ScalarOp::Sigmoid:
+    return sigmoid(x);
+  case ScalarOp::Silu:
+    return x / (1 + std::exp(-x));
+  case ScalarOp::GeluErf:
+    return x * 0.5 * std::erfc(-x / std::numbers::sqrt2);
+  case ScalarOp::GeluTanh:
+    return geluTanh(x);
+  case ScalarOp::IsNan:
+    return std::isnan(x);
+  case ScalarOp::IsInf:
+    return std::isinf(x);
+  case ScalarOp::IsFinite:
+    return std::isfinite(x);
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Operations with two operands; none: another operation.
+static std::optional<double> evaluateBinary(ScalarOp op, double x, double y) {
   switch (op) {
   case ScalarOp::Add:
-    return x[0] + x[1];
+    return x + y;
   case ScalarOp::Sub:
-    return x[0] - x[1];
+    return x - y;
   case ScalarOp::Mul:
-    return x[0] * x[1];
+    return x * y;
   case ScalarOp::Div:
-    return x[0] / x[1];
+    return x / y;
   case ScalarOp::FloorDiv:
-    return floorDivide(x[0], x[1]);
+    return floorDivide(x, y);
   case ScalarOp::Remainder:
-    return floorRemainder(x[0], x[1]);
+    return floorRemainder(x, y);
   case ScalarOp::FMod:
-    return std::fmod(x[0], x[1]);
+    return std::fmod(x, y);
   case ScalarOp::Pow:
-    return std::pow(x[0], x[1]);
+    return std::pow(x, y);
   case ScalarOp::Maximum:
-    return maximum(x[0], x[1]);
+    return maximum(x, y);
   case ScalarOp::Minimum:
-    return minimum(x[0], x[1]);
+    return minimum(x, y);
   case ScalarOp::Atan2:
-    return std::atan2(x[0], x[1]);
-  case ScalarOp::Neg:
-    return -x[0];
-  case ScalarOp::Abs:
-    return std::fabs(x[0]);
-  case ScalarOp::Sign:
-    return std::isnan(x[0]) ? x[0] : double(x[0] > 0) - double(x[0] < 0);
-  case ScalarOp::Square:
-    return x[0] * x[0];
-  case ScalarOp::Exp:
-    return std::exp(x[0]);
-  case ScalarOp::Exp2:
-    return std::exp2(x[0]);
-  case ScalarOp::Expm1:
-    return std::expm1(x[0]);
-  case ScalarOp::Log:
-    return std::log(x[0]);
-  case ScalarOp::Log2:
-    return std::log2(x[0]);
-  case ScalarOp::Log1p:
-    return std::log1p(x[0]);
-  case ScalarOp::Sqrt:
-    return std::sqrt(x[0]);
-  case ScalarOp::Rsqrt:
-    return 1 / std::sqrt(x[0]);
-  case ScalarOp::Reciprocal:
-    return 1 / x[0];
-  case ScalarOp::Sin:
-    return std::sin(x[0]);
-  case ScalarOp::Cos:
-    return std::cos(x[0]);
-  case ScalarOp::Tan:
-    return std::tan(x[0]);
-  case ScalarOp::Asin:
-    return std::asin(x[0]);
-  case ScalarOp::Acos:
-    return std::acos(x[0]);
-  case ScalarOp::Atan:
-    return std::atan(x[0]);
-  case ScalarOp::Sinh:
-    return std::sinh(x[0]);
-  case ScalarOp::Cosh:
-    return std::cosh(x[0]);
-  case ScalarOp::Tanh:
-    return std::tanh(x[0]);
-  case ScalarOp::Erf:
-    return std::erf(x[0]);
-  case ScalarOp::Erfc:
-    return std::erfc(x[0]);
-  case ScalarOp::Floor:
-    return std::floor(x[0]);
-  case ScalarOp::Ceil:
-    return std::ceil(x[0]);
-  case ScalarOp::Round:
-    return std::nearbyint(x[0]);
-  case ScalarOp::Trunc:
-    return std::trunc(x[0]);
-  case ScalarOp::Relu:
-    return x[0] < 0 ? 0 : x[0];
-  case ScalarOp::Sigmoid:
-    return sigmoid(x[0]);
-  case ScalarOp::Silu:
-    return x[0] / (1 + std::exp(-x[0]));
-  case ScalarOp::GeluErf:
-    return x[0] * 0.5 * std::erfc(-x[0] / std::numbers::sqrt2);
-  case ScalarOp::GeluTanh:
-    return geluTanh(x[0]);
+    return std::atan2(x, y);
+  case ScalarOp::ScaleB:
+    return std::ldexp(x, int(std::clamp(y, -5000.0, 5000.0)));
   case ScalarOp::Eq:
-    return x[0] == x[1];
+    return x == y;
   case ScalarOp::Ne:
-    return x[0] != x[1];
+    return x != y;
   case ScalarOp::Lt:
-    return x[0] < x[1];
+    return x < y;
   case ScalarOp::Le:
-    return x[0] <= x[1];
+    return x <= y;
   case ScalarOp::Gt:
-    return x[0] > x[1];
+    return x > y;
   case ScalarOp::Ge:
-    return x[0] >= x[1];
-  case ScalarOp::IsNan:
-    return std::isnan(x[0]);
-  case ScalarOp::IsInf:
-    return std::isinf(x[0]);
-  case ScalarOp::IsFinite:
-    return std::isfinite(x[0]);
+    return x >= y;
+  default:
+    return std::nullopt;
+  }
+}
+
+double tessera::evaluateFloat(ScalarOp op, const double *x) {
+  switch (op) {
   case ScalarOp::Where:
     return x[0] != 0 ? x[1] : x[2];
   case ScalarOp::Fma:
     return std::fma(x[0], x[1], x[2]);
-  case ScalarOp::ScaleB:
-    return std::ldexp(x[0], int(std::clamp(x[1], -5000.0, 5000.0)));
-  case ScalarOp::And:
-  case ScalarOp::Or:
-  case ScalarOp::Xor:
-  case ScalarOp::Not:
-  case ScalarOp::Shl:
-  case ScalarOp::Shr:
-  case ScalarOp::Philox:
-  case ScalarOp::PhiloxUpper:
-    break; // integers only
-  case ScalarOp::OrderKey:
-    break; // orderKey: it depends on the type
+  default:
+    break;
   }
-  return std::numeric_limits<double>::quiet_NaN();
+  unsigned operands = scalarOpInfo(op).arity;
+  std::optional<double> result = operands == 1   ? evaluateUnary(op, x[0])
+                                 : operands == 2 ? evaluateBinary(op, x[0], x[1])
+                                                 : std::nullopt;
+  // The others compute on integers only, or depend on the type (orderKey).
+  return result.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 /// The bits of a number as an integer grow with its magnitude.

@@ -1,4 +1,4 @@
-//===- TuningTable.cpp - Measured choices of tiles and hints --------------===//
+//===- TuningTable.cpp - Measured tiles, launch and tuning ----------------===//
 #include "tessera/Support/TuningTable.h"
 
 #include <charconv>
@@ -42,17 +42,17 @@ bool readTiles(std::string_view text, std::vector<int64_t> &tiles) {
   return !tiles.empty();
 }
 
-bool readHints(std::string_view text, std::vector<std::pair<std::string, int64_t>> &hints) {
+bool readFields(std::string_view text, std::vector<std::pair<std::string, int64_t>> &fields) {
   if (text == "-")
     return true;
   while (!text.empty()) {
     std::string_view value = next(text, ',');
     std::string_view name = next(value, '=');
-    hints.emplace_back(name, 0);
-    if (name.empty() || !readNumber(value, hints.back().second))
+    fields.emplace_back(name, 0);
+    if (name.empty() || !readNumber(value, fields.back().second))
       return false;
   }
-  return !hints.empty();
+  return !fields.empty();
 }
 
 bool readTime(std::string_view text, double &milliseconds) {
@@ -75,14 +75,14 @@ std::string expected(const std::string &what, std::string_view got) {
 
 /// The error in a line; empty if there is none.
 std::string readLine(std::string_view line, std::string &signature, MeasuredChoice &choice) {
-  std::string_view name = word(line), tiles = word(line), hints = word(line);
+  std::string_view name = word(line), tiles = word(line), fields = word(line);
   std::string_view time = word(line), first = word(line);
   if (!isSignature(name))
     return expected("a kernel's signature of 16 hexadecimal digits", name);
   if (!readTiles(tiles, choice.tiles))
     return expected("tiles such as 128x64", tiles);
-  if (!readHints(hints, choice.hints))
-    return expected("hints such as raster_group=8,num_warps=4 or -", hints);
+  if (!readFields(fields, choice.fields))
+    return expected("fields such as raster_group=8,num_warps=4 or -", fields);
   if (!readTime(time, choice.milliseconds) || !readTime(first, choice.firstMilliseconds))
     return expected("two times in milliseconds", std::string(time) + " " + std::string(first));
   signature = name;

@@ -201,7 +201,7 @@ class Tensor:
         """smallest integer not below x"""
 
     def chunk(self, chunks: _int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
-        """so many parts"""
+        """a given number of parts"""
 
     def clamp(self, min: Operand | None = ..., max: Operand | None = ...) -> Tensor:
         """x limited to [min, max]"""
@@ -710,7 +710,7 @@ def ceil(x: Operand) -> Tensor:
     """smallest integer not below x"""
 
 def chunk(x: Operand, chunks: _int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
-    """so many parts"""
+    """a given number of parts"""
 
 def clamp(x: Operand, min: Operand | None = ..., max: Operand | None = ...) -> Tensor:
     """x limited to [min, max]"""

@@ -159,18 +159,18 @@ class Artifact:
     def report(self, unit: Unit) -> dict[str, Any]:
         """The compiler's report on the code, at the unit's sizes: the code may have been compiled
         at others of its class."""
-        told = _parsed(self.meta["report"] or "{}")
-        kernels = told.get("kernels", []) if isinstance(told, dict) else None
+        reported = _parsed(self.meta["report"] or "{}")
+        kernels = reported.get("kernels", []) if isinstance(reported, dict) else None
         if not isinstance(kernels, list) or not all(isinstance(one, dict) for one in kernels):
             raise TesseraError(
                 f"function '{unit.name}': the report in the cache is malformed; `tessera cache --clear` removes it"
             )
         if self.meta["sizes"] != unit.sizes():
             at_hand = json.loads(unit.compile(["sched"], no_code=True)["report"])
-            told["class"] = at_hand["class"]
+            reported["class"] = at_hand["class"]
             for kernel, figures in zip(kernels, at_hand.get("kernels", ())):
                 kernel.update({name: figures[name] for name in _FIGURES})
-        return told
+        return reported
 
 
 def _text(value: Any) -> str:

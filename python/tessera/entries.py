@@ -33,7 +33,7 @@ ENTRIES = {
     "broadcast_to": ("x, *shape", "dimensions of size 1 repeated"),
     "cat": ("tensors, dim=0", "as concat"),
     "ceil": ("x", "smallest integer not below x"),
-    "chunk": ("x, chunks, dim=0", "so many parts"),
+    "chunk": ("x, chunks, dim=0", "a given number of parts"),
     "clamp": ("x, min=None, max=None", "x limited to [min, max]"),
     "clip": ("x, min=None, max=None", "x limited to [min, max]"),
     "concat": ("tensors, dim=0", "tensors joined along a dimension"),

@@ -26,7 +26,7 @@ _KNOWN: dict[str, tuple] = {
     "optimization_level": (0, 1, 2, 3),  # of machine code
     "tensor_cores": (True,),  # whether tensor cores, AMX or BFMMLA may be used
     "profiling": (True,),  # line tables and frame pointers, and kernels are timed
-    "tuning": (True,),  # whether measured tiles and hints are used
+    "tuning": (True,),  # whether measured tiles, launch and tuning are used
 }
 
 

@@ -145,18 +145,18 @@ TEST_F(CacheArchive, DamagedEntriesAreNotExported) {
   bytes.back() ^= 1;
   write(entry("entry 0"), bytes);
   chmod(entry("entry 1").c_str(), 0666);
-  std::string told;
+  std::string reported;
   uint64_t entries = 0, size = 0;
   ASSERT_EQ(tessera_rt_cache_export(
                 file.c_str(),
                 [](void *user, const char *, const char *reason) {
                   *static_cast<std::string *>(user) += std::string(reason) + "; ";
                 },
-                &told, &entries, &size),
+                &reported, &entries, &size),
             TESSERA_RT_OK);
   EXPECT_EQ(entries, 2u);
-  EXPECT_NE(told.find("its checksum does not match"), std::string::npos) << told;
-  EXPECT_NE(told.find("others can write it"), std::string::npos) << told;
+  EXPECT_NE(reported.find("its checksum does not match"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("others can write it"), std::string::npos) << reported;
 }
 
 TEST_F(CacheArchive, EveryTruncationIsRefused) {

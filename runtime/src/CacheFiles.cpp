@@ -32,9 +32,9 @@ Descriptor::~Descriptor() {
 
 void warnOnce(const std::string &text) {
   static std::mutex mutex;
-  static std::set<std::string> told;
+  static std::set<std::string> reported;
   std::lock_guard lock(mutex);
-  if (told.size() < mostWarnings && told.insert(text).second)
+  if (reported.size() < mostWarnings && reported.insert(text).second)
     log(TESSERA_RT_LOG_WARNING, text);
 }
 

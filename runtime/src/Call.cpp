@@ -110,7 +110,7 @@ private:
     const std::vector<Check> &checks = plan.source.steps[index].checks;
     if (failure.check < 0 || static_cast<size_t>(failure.check) >= checks.size())
       return fail(TESSERA_RT_INVALID, "function '" + frame->function->name +
-                                          "': a kernel tells of a check that it does not have");
+                                          "': a kernel reports a check that it does not have");
     const Check &check = checks[static_cast<size_t>(failure.check)];
     std::vector<int64_t> values = {failure.value};
     bool overflow = false;

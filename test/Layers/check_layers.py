@@ -48,7 +48,7 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("Frontend/AST", ["Support", "Frontend/Lex"], False),
     ("Frontend/Parse", ["Support", "Frontend/Lex", "Frontend/AST"], False),
     ("Frontend", [*SHARED, "Frontend", "Dialect/Graph/IR"], True),
-    ("Dialect/Common", BASE, True),
+    ("Dialect/Common", [*BASE, *RUNTIME_ABI], True),
     *[(f"Dialect/{d}/IR", [*SHARED, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
     *[
         (
@@ -108,7 +108,7 @@ RULES: list[tuple[str, list[str], bool]] = [
         ],
         True,
     ),
-    ("Bundle", [*BASE, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
+    ("Bundle", [*SHARED, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
     ("CAPI/include", RUNTIME_ABI, False),
     ("CAPI", [*COMPILER, "Pipeline"], True),
@@ -120,6 +120,13 @@ RULES: list[tuple[str, list[str], bool]] = [
 # Fusion is derived from what operations do; these folders must not know what models call them.
 NAMELESS = ["Dialect/Schedule", "Conversion/GraphToSchedule", "Fusion", "CostModel"]
 MODEL_NAMES = re.compile(r"soft_?max|attention|(?:layer|rms)_?norm", re.IGNORECASE)
+
+# The fields of launch and tuning have one table, whose enums name them; kernels change them by
+# changeConfig alone, which says in the IR what is overwritten.
+FIELDS = "include/tessera/Dialect/Common/LaunchFields.def"
+FIELD = re.compile(r'^TESSERA_\w+_FIELD\(\w+, "(\w+)"', re.MULTILINE)
+SETTER = re.compile(r"\bset(?:Launch|Tuning)Attr\(")
+MAY_SET = ["Dialect/Schedule/IR", "Dialect/Tile/IR"]
 
 IR_HEADERS = ("mlir/", "mlir-c/", "llvm/IR/", "llvm/CodeGen/", "llvm/Target/")
 LAYERED = (".h", ".hpp", ".c", ".cpp", ".td", ".def", ".inc")
@@ -200,7 +207,25 @@ def check_codegen(layer: str, target: str) -> str | None:
     return None if other in shared else f"CodeGen/{mine} must not look at CodeGen/{other}"
 
 
-def check_file(tree: str, path: str) -> Iterator[Violation]:
+def field_names(tree: str) -> re.Pattern | None:
+    """A field of launch or tuning as a string literal; None in a tree without the table."""
+    path = os.path.join(tree, FIELDS)
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return re.compile(f'"({"|".join(FIELD.findall(file.read()))})"')
+
+
+def check_fields(layer: str, line: str, names: re.Pattern | None) -> str | None:
+    """Why a line of lib/ may not name or set a field of launch or tuning like that, or None."""
+    if names and (name := names.search(line)):
+        return f"names the field '{name[1]}' by a string; use LaunchField or TuningField"
+    if SETTER.search(line) and not any(within(layer, one) for one in MAY_SET):
+        return "overwrites launch or tuning; use changeConfig"
+    return None
+
+
+def check_file(tree: str, path: str, names: re.Pattern | None) -> Iterator[Violation]:
     with open(os.path.join(tree, path), encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
     if path.endswith(COUNTED) and len(lines) > MAX_LINES:
@@ -219,13 +244,16 @@ def check_file(tree: str, path: str) -> Iterator[Violation]:
             for check in (check_include, check_codegen):
                 if message := check(layer, target):
                     yield Violation(path, number, message)
+        if path.startswith("lib/") and (message := check_fields(layer, line, names)):
+            yield Violation(path, number, message)
         if nameless and (name := MODEL_NAMES.search(line)):
             yield Violation(path, number, f"names '{name[0]}': fusion is derived, never recognised")
 
 
 def main() -> int:
     tree = sys.argv[1] if len(sys.argv) > 1 else "."
-    violations = [v for path in source_files(tree) for v in check_file(tree, path)]
+    names = field_names(tree)
+    violations = [v for path in source_files(tree) for v in check_file(tree, path, names)]
     for violation in violations:
         print(violation)
     print(f"{len(violations)} violations", file=sys.stderr)

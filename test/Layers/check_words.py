@@ -22,12 +22,13 @@ guard-selections group-products delay-products step-products fetch-tiles share-f
 carry-shapes relax-math narrow-indices narrow-products widen-products split-products split-integer-products""".split()
 OPS = """gates await arrive fetch send sent copy commit wait open meet push receive take mma_async mma_fence mma_commit mma_wait row
 shift partial""".split()
-HINTS = "ahead residents group bulk retain cached warps cluster spread axes walk persistent warpgroups unit".split()
+FIELDS = "ahead residents group bulk retain cached warps cluster spread axes walk persistent warpgroups unit".split()
 
 RETIRED = {
     rf"\btile-({'|'.join(PASSES)})\b": "a pass of the glossary",
     rf"(?<![\w!#.])tile\.({'|'.join(OPS)})\b(?!\()": "the operation's name in Tile IR",
-    rf"hints \{{[^}}]*\b({'|'.join(HINTS)}) = ": "the hint's name in LaunchHints.h",
+    rf"\b(launch|tuning) <[^>]*\b({'|'.join(FIELDS)}) = ": "the field's name in LaunchFields.def",
+    r"\bhints \{(?!default)|\bLaunchHints?\b|\bgetHintsAttr\b": "launch <…> tuning <…>",
     r"\b[Rr]oads?\b|\w*[a-z]Roads?\b": "backend",
     r"\bmultiprocessors?\b": "SM",
     r"\b(goesByThreads|kByTiles|kByThreads|standUp|areEnough\w*)\b": "a full predicate",
@@ -40,6 +41,10 @@ RETIRED = {
     r"\bmailbox(es)?\b": "distributed shared memory",
     r"\bquarters of a warp\b": "quad pairs",
     r"\bunder way\b": "in flight",
+    r"\bbehind the (loop|stream)\b": "after the loop",
+    r"\bquick forms?\b": "approximation",
+    r"\bcopy engine\b|\bcopies of the machine\b": "TMA, bulk copies",
+    r"\brunning joins?\b": "scan",
 }
 
 #: Words that are retired where pipelined kernels are meant, and mean something else in other places.

@@ -24,7 +24,7 @@ func.func @f(%x: !gir.tensor<32, 32, f32> {gir.name = "x"}) -> !gir.tensor<32, 3
   return %y : !gir.tensor<32, 32, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !tile.view<32x32xf32, strides = [1, 32]>) grid 1 hints {num_warps = 1} {
+tile.kernel @k(%x: !v, %y: !tile.view<32x32xf32, strides = [1, 32]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %buffer = tile.alloc : !b
   %t = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<32x32xf32, #rows>

@@ -32,7 +32,7 @@ func.func @f(%x: !gir.tensor<64, f32> {gir.name = "x"}) -> !gir.tensor<1, f32> {
   return %y : !gir.tensor<1, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !w) grid 1 hints {cluster_size = 2, num_warps = 1} {
+tile.kernel @k(%x: !v, %y: !w) grid 1 launch <num_warps = 1, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %dsmem = tile.alloc dsmem : !m
   tile.cluster_arrive dsmem %dsmem : !m

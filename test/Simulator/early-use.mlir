@@ -14,7 +14,7 @@ func.func @f(%x: !gir.tensor<128, f32> {gir.name = "x"}) -> !gir.tensor<128, f32
   return %y : !gir.tensor<128, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %buffer = tile.alloc : !b
   // CHECK: [[#@LINE+5]]:{{.*}} error: use before wait: warp 0, lane 0 reads element (0) of stage 0, which a copy may still write

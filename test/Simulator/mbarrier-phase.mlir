@@ -14,7 +14,7 @@ func.func @f(%x: !gir.tensor<513, f32> {gir.name = "x"}) -> !gir.tensor<513, f32
   return %y : !gir.tensor<513, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %buffer = tile.alloc : !b

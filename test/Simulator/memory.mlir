@@ -16,7 +16,7 @@ func.func @f(%x: !gir.tensor<96, f32> {gir.name = "x"}, %z: !gir.tensor<4096, f3
   return %y : !gir.tensor<130, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !w, %z: !s) grid 1 hints {num_warps = 1} {
+tile.kernel @k(%x: !v, %y: !w, %z: !s) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %buffer = tile.alloc : !b

@@ -18,7 +18,7 @@ func.func @f(%x: !gir.tensor<256, f32> {gir.name = "x"}) -> !gir.tensor<256, f32
   return %y : !gir.tensor<256, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %buffer = tile.alloc : !b
   // CHECK-DAG: [[#@LINE+8]]:{{.*}} error: data race: warp 1, lane 0 reads element (2) of stage 0, with no barrier in between

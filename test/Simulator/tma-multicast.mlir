@@ -31,7 +31,7 @@ func.func @f(%x: !gir.tensor<32, 64, bf16> {gir.name = "x"}) -> !gir.tensor<32, 
   return %y : !gir.tensor<32, 64, bf16>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %buffer = tile.alloc : !b

@@ -19,7 +19,7 @@ func.func @f(%x: !gir.tensor<20, 64, bf16> {gir.name = "x"}, %z: !gir.tensor<20,
   return %y : !gir.tensor<32, 64, bf16>
 }
 
-tile.kernel @k(%x: !v, %z: !loose, %y: !y) grid 1 hints {num_warps = 2} {
+tile.kernel @k(%x: !v, %z: !loose, %y: !y) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %buffer = tile.alloc : !b

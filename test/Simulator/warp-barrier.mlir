@@ -28,7 +28,7 @@ func.func @f(%x: !gir.tensor<128, f32> {gir.name = "x"}) -> !gir.tensor<128, f32
   return %y : !gir.tensor<128, f32>
 }
 
-tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 2} {
+tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %buffer = tile.alloc : !b
   %t = tile.load %x[%c0] dims [0] : !v -> tensor<128xf32, #rows>

@@ -21,7 +21,7 @@ func.func @f(%x: !gir.tensor<64, 64, bf16> {gir.name = "x"}) -> !gir.tensor<64, 
 
 // ONLY-COUNT-4: error:
 // ONLY-NOT: error:
-tile.kernel @k(%x: !v, %y: !y) grid 1 hints {num_warps = 4} {
+tile.kernel @k(%x: !v, %y: !y) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "RandomProgram.h"
 
+#include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Support/ScalarEval.h"
 
 #include <cmath>
@@ -108,7 +109,7 @@ private:
     if (!isa<FloatType>(type) || type.isF64())
       return x;
     x = float(x);
-    return type.isF32() || random() % 2 ? x : roundTo(*dtypeOf(type), x);
+    return type.isF32() || random() % 2 ? x : roundTo(*dtypeFromMlir(type), x);
   }
 
   double body(gir::GraphOpInterface op, const double *x, const Point &point) {
@@ -129,7 +130,7 @@ private:
       return round(x[0] * x[1], element(result));
     case gir::ScalarBody::Cast:
       return cast<gir::CastOp>(op.getOperation()).getExplicit_()
-                 ? roundTo(*dtypeOf(element(result)), x[0])
+                 ? roundTo(*dtypeFromMlir(element(result)), x[0])
                  : store(x[0], result);
     case gir::ScalarBody::Map:
       return map(body.op, x, result);
@@ -200,7 +201,7 @@ struct Arguments {
       for (int64_t i = 0; i < count; ++i) {
         unsigned special = random() % 100;
         double value = special == 0 ? -INFINITY : special == 1 ? 0.0 : normal(random);
-        numbers.data.push_back(roundTo(*dtypeOf(type.getElementType()), value));
+        numbers.data.push_back(roundTo(*dtypeFromMlir(type.getElementType()), value));
       }
       this->numbers.push_back(numbers);
       // The reference reads them through a function argument of their own type.
@@ -210,19 +211,20 @@ struct Arguments {
         strides[dim] = stride;
       bytes.push_back(encode(numbers.data, type.getElementType()));
       tensors.push_back(
-          {*dtypeOf(type.getElementType()), numbers.sizes, strides, bytes.back().data()});
+          {*dtypeFromMlir(type.getElementType()), numbers.sizes, strides, bytes.back().data()});
     }
   }
 
   static std::vector<char> encode(const std::vector<double> &data, Type type) {
-    std::vector<char> bytes(data.size() * dtypeBytes(*dtypeOf(type)));
+    std::vector<char> bytes(data.size() * dtypeBytes(*dtypeFromMlir(type)));
     for (size_t i = 0; i < data.size(); ++i) {
       llvm::APFloat value(data[i]);
       bool losesInfo;
       value.convert(cast<FloatType>(type).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
                     &losesInfo);
       uint64_t bits = value.bitcastToAPInt().getZExtValue();
-      std::memcpy(bytes.data() + i * dtypeBytes(*dtypeOf(type)), &bits, dtypeBytes(*dtypeOf(type)));
+      std::memcpy(bytes.data() + i * dtypeBytes(*dtypeFromMlir(type)), &bits,
+                  dtypeBytes(*dtypeFromMlir(type)));
     }
     return bytes;
   }

@@ -61,9 +61,9 @@ const char *const allOverOne = "#tile.operand<offset \"0\", sizes [\"4\"], strid
 std::string writers(int warps) {
   return "#each = #tile.layout<\"warp[d0:1, d0:2] -> d0:4\">\n"
          "tile.kernel @k(%x: !tile.view<1xf32, strides = [1]>, %y: !tile.view<4xf32, strides = "
-         "[0]>) grid 1 hints {num_warps = " +
+         "[0]>) grid 1 launch <num_warps = " +
          std::to_string(warps) +
-         "} {\n  %c0 = arith.constant 0 : index\n  %i = tile.iota %c0 : tensor<4xi32, #each>\n"
+         "> {\n  %c0 = arith.constant 0 : index\n  %i = tile.iota %c0 : tensor<4xi32, #each>\n"
          "  %f = tile.cast %i : tensor<4xi32, #each> -> tensor<4xf32, #each>\n"
          "  tile.store %f, %y[%c0] dims [0] : tensor<4xf32, #each>, !tile.view<4xf32, strides = "
          "[0]>\n  tile.return\n}\n";
@@ -99,7 +99,7 @@ TEST(Simulator, IndependentCtasHaveOneOrder) {
       256, "4", "#tile.operand<offset \"0\", sizes [\"256\"], strides [\"1\"]>",
       "#rows = #tile.layout<\"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64\">\n"
       "!v = !tile.view<256xf32, strides = [1]>\n"
-      "tile.kernel @k(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {\n  %i = tile.program_id 0\n"
+      "tile.kernel @k(%x: !v, %y: !v) grid 1 launch <num_warps = 1> {\n  %i = tile.program_id 0\n"
       "  %t = tile.load %x[%i] dims [0] : !v -> tensor<64xf32, #rows>\n"
       "  %d = tile.map add(%t, %t) : (tensor<64xf32, #rows>, tensor<64xf32, #rows>) -> "
       "tensor<64xf32, #rows>\n"

@@ -13,7 +13,7 @@ const std::string kKey = "0123456789abcdef";
 TEST(TuningTable, Lines) {
   std::vector<std::string> problems;
   TuningTable table = TuningTable::parse(
-      kHead + "# kernel tiles hints ms first\n\n" + kKey +
+      kHead + "# kernel tiles fields ms first\n\n" + kKey +
           "  128x64x256\traster_group=8,num_warps=8  1.25 1.5  a row, NVIDIA H200 \r\n"
           "fedcba9876543210 1 - 1 1\n",
       "sm_90", problems);
@@ -21,13 +21,13 @@ TEST(TuningTable, Lines) {
   const MeasuredChoice *choice = table.find(kKey);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->tiles, (std::vector<int64_t>{128, 64, 256}));
-  using Hints = std::vector<std::pair<std::string, int64_t>>;
-  EXPECT_EQ(choice->hints, (Hints{{"raster_group", 8}, {"num_warps", 8}}));
+  using Fields = std::vector<std::pair<std::string, int64_t>>;
+  EXPECT_EQ(choice->fields, (Fields{{"raster_group", 8}, {"num_warps", 8}}));
   EXPECT_EQ(choice->milliseconds, 1.25);
   EXPECT_EQ(choice->firstMilliseconds, 1.5);
   EXPECT_EQ(choice->origin, "a row, NVIDIA H200");
   EXPECT_EQ(choice->line, 4u);
-  EXPECT_TRUE(table.find("fedcba9876543210")->hints.empty());
+  EXPECT_TRUE(table.find("fedcba9876543210")->fields.empty());
   EXPECT_FALSE(table.find("0000000000000000"));
 }
 

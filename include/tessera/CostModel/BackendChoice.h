@@ -1,13 +1,15 @@
-//===- BackendChoice.h - By which backend a kernel goes to a GPU ----*- C++ -*-===//
+//===- BackendChoice.h - Which backend compiles a GPU kernel ----*- C++ -*-===//
 //
-// NVIDIA's tile compiler is taken for a product where our own PTX is not expected to be faster.
-// That is:
-// - what is bound by memory,
-// - products of 16 bits that warpgroups make of tensors as they lie in memory, by tiles that fill
-// the machine,
-// - small products that blocks of clusters share, for which the other backend takes a second
-// kernel,
-// - streams of two products that such groups make, deep ones and with little work between them.
+// NVIDIA's tile compiler compiles a contraction unless our own PTX is expected to be faster. The
+// PTX backend compiles
+//
+// - kernels that are bound by memory;
+// - contractions of 16-bit tensors by wgmma, with operands as they are in memory and tiles that
+//   fill the device;
+// - small contractions whose K dimension a cluster splits, for which the other backend needs a
+//   second kernel;
+// - streams of two contractions by wgmma, with a large head dimension and little
+//   elementwise work.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COSTMODEL_BACKENDCHOICE_H
@@ -17,8 +19,8 @@
 
 namespace tessera {
 
-/// Whether a kernel goes by our own PTX; `shape` has the tiles and hints that the cost model gives
-/// it for that backend.
+/// Whether the PTX backend compiles a kernel; `shape` has the tiles, launch and tuning that the
+/// cost model chose for it.
 bool usesPtx(const MachineModel &machine, const SizeFacts &facts, const KernelShape &shape);
 
 } // namespace tessera

@@ -88,17 +88,17 @@ public:
 
   Expr constant(double value, mlir::Type type);
   /// The identity of a monoid.
-  Expr unit(ReduceOp monoid, mlir::Type type);
+  Expr identity(ReduceOp monoid, mlir::Type type);
   Expr index(SymExpr value, mlir::Type type);
   /// The symbol for an integer in the indices of a load, clamped to 0 and `size` - 1.
-  SymExpr placeSymbol(Expr value, SymExpr size);
-  struct Place {
+  SymExpr gatherSymbol(Expr value, SymExpr size);
+  struct GatherIndex {
     std::string symbol;
     Expr value;
     SymExpr size;
   };
   /// The gather index symbols that occur in indices, in a fixed order.
-  std::vector<Place> placesIn(llvm::ArrayRef<SymExpr> indices) const;
+  std::vector<GatherIndex> gathersIn(llvm::ArrayRef<SymExpr> indices) const;
   Expr load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type, mlir::Location loc);
   Expr map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc);
   Expr cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc);
@@ -124,12 +124,12 @@ public:
 private:
   Expr intern(ExprNode node);
   Expr rebuild(Expr e, llvm::ArrayRef<Expr> args);
-  Expr placedIndex(SymExpr value);
+  Expr computedIndex(SymExpr value);
   void collectDims(SymExpr e, DimSet &dims) const;
 
   mlir::MLIRContext *context;
   std::map<std::string, SymExpr> sizes;
-  std::map<std::string, Place> places;
+  std::map<std::string, GatherIndex> gathers;
   std::set<std::string> reserved;
   llvm::DenseMap<size_t, llvm::SmallVector<Expr, 1>> table;
   std::vector<std::unique_ptr<ExprNode>> nodes;

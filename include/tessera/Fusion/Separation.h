@@ -84,6 +84,11 @@ private:
   bool computeExponential(Expr e);
   using Split = std::pair<Linear, Linear>;
   std::optional<Split> computeSplit(Expr e, double sign);
+  std::optional<Terms> separateCast(Expr e);
+  std::optional<Terms> separateAddition(Expr e);
+  std::optional<Terms> separateProduct(Expr e);
+  std::optional<Terms> separateQuotient(Expr e);
+  std::optional<Terms> separateLog(Expr e);
   std::optional<Terms> separateWhere(Expr e);
   std::optional<Terms> merge(Terms terms);
   void centre(Terms &terms);

@@ -7,11 +7,17 @@ include "mlir/Pass/PassBase.td"
 def AttachTarget : Pass<"tessera-attach-target", "::mlir::ModuleOp"> {
   let summary = "set the chip that a module is compiled for";
   let description = [{
-    Sets the attribute `tessera.target` of the module. The passes after it read features, limits and shared memory of the
-    chip from there, so that no pass has an option for the chip and no two passes work for different ones.
+    Sets the attribute `tessera.target` of the module.
 
-    Input form: a module of any stage. Output form: the same module with the attribute, in place of one that it had. A
-    name that is not in the table of chips ([chips.md](chips.md)) is an error.
+    **Why.** Later passes read features, limits and shared memory of the chip from this attribute.
+    No pass has an option for the chip, so no two passes can work for different ones.
+
+    **Input form.** A module of any stage.
+
+    **Output form.** The same module with the attribute, which replaces an earlier one.
+
+    **Declines.** Never. A name that is not in the table of chips ([chips.md](chips.md)) is an
+    error.
 
     ```mlir
     module attributes {tessera.target = "sm_90a"} { … }

@@ -1,6 +1,6 @@
 //===- Pipeline.h - From a request to a bundle -----------------*- C++ -*-===//
 //
-// The named stages of a compilation and the one function that walks them:
+// The named stages of a compilation and the one function that runs them:
 //
 //   source → graph → sched → tile → target → llvm → asm → bundle                        CPUs
 //                                         → tileir → tileir-bytecode → cubin → bundle    GPUs
@@ -12,8 +12,8 @@
 // compilation has a context of its own, so that threads may compile at once; a fault of the
 // compiler is reported as a diagnostic, and the process stays usable.
 //
-// TESSERA_DUMP=DIR writes the text of every stage that a compilation walks, and the passes that it
-// runs, to files in DIR.
+// TESSERA_DUMP=DIR writes the text of every stage that a compilation reaches, and the passes that
+// it runs, to files in DIR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_PIPELINE_PIPELINE_H
@@ -66,9 +66,9 @@ enum class Outcome {
 /// How machine code is made, for any target.
 struct CodeOptions {
   unsigned optimizationLevel = 3; ///< 0 to 3, of LLVM and of NVIDIA's assembler
-  bool tensorCores = true;        ///< matrix units may be used: tensor cores, a CPU's tile unit
-  bool profiling = false;         ///< code says where it comes from; calls are timed
-  bool tuning = true;             ///< measured tiles and hints are taken, where there are some
+  bool tensorCores = true;        ///< whether tensor cores, AMX and BFMMLA may be used
+  bool profiling = false;         ///< code has line information; calls are timed
+  bool tuning = true;             ///< whether measured schedules are used
 };
 
 /// The remarks of passes that are requested.
@@ -99,7 +99,7 @@ struct CompileRequest {
   std::set<std::string> givenCodeOptions;
   /// Stages whose text is wanted.
   std::set<Stage> texts;
-  /// Stages whose text is kept as well where the walk comes by them.
+  /// Further stages whose text is kept if the compilation reaches them.
   std::set<Stage> welcome;
   /// The passes that run are recorded.
   bool recordPasses = false;
@@ -110,7 +110,7 @@ struct CompileRequest {
   RemarkFilter remarks = RemarkFilter::None;
   /// The host side as C++ is wanted, of a GPU.
   bool launcher = false;
-  /// A bundle is wanted; otherwise the walk ends with the last wanted text.
+  /// A bundle is wanted; otherwise the compilation ends with the last wanted text.
   bool code = true;
 };
 

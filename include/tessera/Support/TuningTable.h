@@ -1,15 +1,16 @@
-//===- TuningTable.h - Measured choices of tiles and hints -----*- C++ -*-===//
+//===- TuningTable.h - Measured tiles, launch and tuning --------*- C++ -*-===//
 //
 // The fastest measured choice for a kernel on a chip, by the kernel's signature. A table is text
 // with one line for each kernel; `#` starts a comment:
 //
 //   tessera tuning 1 sm_90
-//   # kernel          tiles       hints            ms      first   measured
+//   # kernel          tiles       fields           ms      first   measured
 //   5b2d0c1f9a3e7784  128x64x256  raster_group=8,num_warps=8  1.4144  1.5131  a matmul, NVIDIA H200
 //
-// Tiles are in the order of the kernel's dimensions, `-` means no hints, and `first` is the time of
-// the cost model's choice. If several lines have the same kernel, the last one applies. A malformed
-// line is reported and ignored, and so is the whole table if its head has another version or chip.
+// Tiles are in the order of the kernel's dimensions, the fields are those of the launch
+// configuration and the tuning, `-` means none, and `first` is the time of the cost model's choice.
+// If several lines have the same kernel, the last one applies. A malformed line is reported and
+// ignored, and so is the whole table if its head has another version or chip.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_SUPPORT_TUNINGTABLE_H
@@ -27,7 +28,7 @@ namespace tessera {
 /// One line of a table.
 struct MeasuredChoice {
   std::vector<int64_t> tiles;
-  std::vector<std::pair<std::string, int64_t>> hints; ///< names as in LaunchHints.h
+  std::vector<std::pair<std::string, int64_t>> fields; ///< of LaunchFields.def, by name
   double milliseconds = 0;
   double firstMilliseconds = 0; ///< time of the cost model's choice in the same run
   std::string origin;           ///< the program and the device

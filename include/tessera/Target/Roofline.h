@@ -15,11 +15,11 @@ namespace tessera {
 
 struct Roofline {
   double bytesPerSecond = 0;
-  double vectorFlops = 0; ///< per second, fp32 outside of matrix units
+  double vectorFlops = 0; ///< per second, fp32 on CUDA cores or vector units
   // MMA by the width of the operands, per second.
   double mma8 = 0; ///< int8 and fp8
   double mma16 = 0;
-  double mma32 = 0; ///< fp32, as exact as outside of matrix units
+  double mma32 = 0; ///< fp32 by tensor cores, AMX or BFMMLA, with the accuracy of fp32
   double mma64 = 0;
   double launchSeconds = 0; ///< of an empty kernel
 

@@ -238,7 +238,7 @@ void KernelEmitter::prefetchBlock(tile::MmaOp op, const NextPanel &next, Ix row,
   const Access &access = accesses.find(load)->second;
   Type element = Plan::elementOf(load.getResult());
   int64_t pairs = llvm::divideCeil(Plan::shapeOf(op.getLhs())[0], 2 * blockRows);
-  if (!extents->of(op, 0).all && pairs * 2 * blockRows <= maxShortRows)
+  if (!extents.of(op, 0).all && pairs * 2 * blockRows <= maxShortRows)
     pairs = std::min<int64_t>(pairs, 2);
   int64_t share = llvm::divideCeil(blockDepth, pairs),
           bytes = blockDepth * Emitter::byteWidth(element);
@@ -260,7 +260,7 @@ void KernelEmitter::emitAmxRows(tile::MmaOp op, Ix column, Ix inStrip, int64_t v
   constexpr int64_t pair = 2 * blockRows;
   int64_t rows = lhs.shape[0], whole = rows / pair * pair;
   // A dynamic number of rows ends with a single block where one is enough.
-  bool hasDynamicEnd = whole && !extents->of(op, 0).all;
+  bool hasDynamicEnd = whole && !extents.of(op, 0).all;
   Value inPairs = e.integer(whole);
   if (hasDynamicEnd)
     inPairs = e.minI(e.andI(e.addI(rowEnd, e.integer(blockRows - 1)), e.integer(-pair)), inPairs);

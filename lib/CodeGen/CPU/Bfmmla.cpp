@@ -40,7 +40,7 @@ Value KernelEmitter::pairedRow(const Buffer &buffer, Ix row, Ix depth) {
 void KernelEmitter::packForBfmmla(tile::MmaOp op) {
   Value rhs = op.getRhs();
   int64_t n = Plan::shapeOf(rhs)[1];
-  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, bfmmlaPanel);
+  Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, bfmmlaPanel);
   if (plan.bufferOf(rhs)) {
     MemoScope scope(*this);
     return packColumns(op, depth, columnEnd);

@@ -49,9 +49,12 @@ static LogicalResult lowerKernels(mlir::ModuleOp module, target::ModuleOp result
                                   const CpuDescription &description) {
   OpBuilder builder(module.getContext());
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
+    Plan plan(kernel, description);
+    if (failed(plan.build()))
+      return failure();
+    Extents extents(kernel, description);
     builder.setInsertionPointToEnd(&result.getBody().front());
-    KernelEmitter emitter(kernel, description, builder);
-    if (failed(emitter.run()))
+    if (failed(KernelEmitter(kernel, description, plan, extents, builder).run()))
       return failure();
     kernel.erase();
   }
@@ -70,6 +73,21 @@ LogicalResult cpu::lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &target
   CpuDescription description = describeFor(module, target); // before the functions are erased
   return failure(failed(convertHostFunctions(module, result)) ||
                  failed(lowerKernels(module, result, description)));
+}
+
+LogicalResult cpu::printPlans(mlir::ModuleOp module, const CpuTarget &target,
+                              llvm::raw_ostream &os) {
+  CpuDescription description = describeFor(module, target);
+  // Planning changes kernels.
+  OwningOpRef<mlir::ModuleOp> copy(module.clone());
+  for (auto kernel : copy->getOps<tile::KernelOp>()) {
+    Plan plan(kernel, description);
+    if (failed(plan.build()))
+      return failure();
+    plan.print(os);
+    Extents(kernel, description).print(kernel, os);
+  }
+  return success();
 }
 
 namespace {

@@ -101,6 +101,6 @@ Value KernelEmitter::countColumnsInside(const Item &item) {
 
 /// Returns how many elements of each row a reduction combines; null if all.
 Value KernelEmitter::reductionEnd(const Root &root) {
-  std::optional<Extent::Bound> bound = extents->reduced(cast<tile::ReduceOp>(root.op));
+  std::optional<Extent::Bound> bound = extents.reduced(cast<tile::ReduceOp>(root.op));
   return bound && !inside.contains(bound->access) ? validElements(*bound) : Value();
 }

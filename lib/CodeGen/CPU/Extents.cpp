@@ -2,8 +2,6 @@
 #include "Extents.h"
 #include "Plan.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
@@ -42,7 +40,7 @@ static Extent boundedBy(Operation *access, unsigned dim) {
 
 /// Whole AMX blocks where a kernel may use AMX, otherwise the unroll factor of K loops.
 static int64_t stepOf(tile::KernelOp kernel, const CpuDescription &cpu) {
-  return cpu.hasAmx && getHint(kernel.getHintsAttr(), "use_amx") != 0 ? 32 : 4;
+  return cpu.hasAmx && kernel.getField(TuningField::UseAmx) != 0 ? 32 : 4;
 }
 
 Extents::Extents(tile::KernelOp kernel, const CpuDescription &cpu)

@@ -54,6 +54,9 @@ public:
   std::optional<Extent::Bound> reduced(tile::ReduceOp op) const;
   /// The step of K loops; the elements between the bound and the next multiple are padding.
   int64_t contractionStep() const { return step; }
+  /// Prints the tiles of which not all elements are demanded: per dimension, the accesses or masks
+  /// that bound the demand.
+  void print(tile::KernelOp kernel, llvm::raw_ostream &os) const;
 
 private:
   bool visit(mlir::Operation *op);

@@ -126,7 +126,7 @@ void KernelEmitter::emitNest(const Item &item) {
   SmallVector<Extent> demanded(item.shape.size());
   for (const Root &root : item.roots)
     for (size_t d = 0; d < item.shape.size(); ++d)
-      demanded[d].join(extents->of(root.value, d));
+      demanded[d].join(extents.of(root.value, d));
 
   SmallVector<Ix, 4> index;
   std::function<void(size_t)> nest = [&](size_t d) {
@@ -139,7 +139,7 @@ void KernelEmitter::emitNest(const Item &item) {
       return;
     }
     // A bound on K is rounded up to the k-step of the contraction.
-    Value first = e.integer(0), end = limit(demanded[d], item.shape[d], extents->contractionStep());
+    Value first = e.integer(0), end = limit(demanded[d], item.shape[d], extents.contractionStep());
     if (d == 0)
       std::tie(first, end) = currentRows(end);
     e.loop(first, end, 1, [&](Value i) {
@@ -172,106 +172,119 @@ void KernelEmitter::evaluateRowInvariants(const Item &item, const Position &at) 
 
 /// Emits one row: all vectors along the last dimension, then the final step of the row's
 /// reductions.
-void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef<Extent> demanded) {
+class KernelEmitter::RowEmitter {
+public:
+  RowEmitter(KernelEmitter &kernel, const Item &item, ArrayRef<Ix> index, ArrayRef<Extent> demanded)
+      : kernel(kernel), e(kernel.e), item(item), index(index), demanded(demanded),
+        lanes(kernel.cpu.lanes(4)) {
+    for (const Root &root : item.roots)
+      if (root.kind == Root::Reduce && (item.shape.empty() || reducesLastDim(root)))
+        reductions.push_back(&root);
+    at.index.assign(index.begin(), index.end());
+  }
+  void run();
+
+private:
+  static Type elementOf(const Root *root) { return Plan::elementOf(root->value); }
+  static ReduceOp opOf(const Root *root) { return cast<tile::ReduceOp>(root->op).getReduceOp(); }
+  void emitElement();
+  void emitVector(Ix start, int64_t slot);
+  void emitLoop();
+  SmallVector<Value> emitIterations(Value from, Value to, ValueRange sums, bool isPastEdge);
+  void storeReductions(ArrayRef<Value> rest);
+
+  KernelEmitter &kernel;
+  Emitter &e;
+  const Item &item;
+  ArrayRef<Ix> index;
+  ArrayRef<Extent> demanded;
+  int64_t lanes;
   SmallVector<const Root *> reductions;
-  for (const Root &root : item.roots)
-    if (root.kind == Root::Reduce && (item.shape.empty() || reducesLastDim(root)))
-      reductions.push_back(&root);
-  auto elementOf = [](const Root *root) { return Plan::elementOf(root->value); };
-  auto opOf = [](const Root *root) { return cast<tile::ReduceOp>(root->op).getReduceOp(); };
-
   Position at;
-  at.index = index;
-  if (item.shape.empty() || item.shape.back() == 1) {
-    if (!item.shape.empty())
-      at.index.push_back(Ix(0));
-    SmallVector<Value> none(reductions.size());
-    SmallVector<Value> values = emitChunk(item, at, none, {});
-    for (auto [root, value] : llvm::zip(reductions, values))
-      storeReduced(*root, value, index);
-    return;
-  }
-
-  int64_t columns = item.shape.back(), lanes = cpu.lanes(4);
-  int64_t whole = columns / lanes, tail = columns % lanes;
-  at.vectorDim = int(item.shape.size()) - 1;
-  at.index.push_back(Ix(0));
-  at.lanes = lanes;
   // One accumulator per unrolled vector and reduction; a null one starts with the vector itself.
-  int64_t width = std::min(whole, unrollLoop);
-  SmallVector<SmallVector<Value>> accumulators(std::max<int64_t>(width, 1),
-                                               SmallVector<Value>(reductions.size()));
+  SmallVector<SmallVector<Value>> accumulators;
   SmallVector<Value> ends; // per reduction; null where it covers the whole row
-  auto step = [&](Ix start, int64_t slot) {
-    at.index.back() = start;
-    accumulators[slot] = emitChunk(item, at, accumulators[slot], ends);
-  };
-  if (!Plan::needsRowLoop(columns, cpu)) {
-    for (int64_t i = 0; i < whole; ++i)
-      step(Ix(i * lanes), i % unrollLoop);
-  } else {
-    evaluateRowInvariants(item, at);
-    int64_t steps = whole / unrollLoop * unrollLoop;
-    SmallVector<Value> inits;
+};
+
+/// A row of one element.
+void KernelEmitter::RowEmitter::emitElement() {
+  if (!item.shape.empty())
+    at.index.push_back(Ix(0));
+  SmallVector<Value> none(reductions.size());
+  SmallVector<Value> values = kernel.emitChunk(item, at, none, {});
+  for (auto [root, value] : llvm::zip(reductions, values))
+    kernel.storeReduced(*root, value, index);
+}
+
+void KernelEmitter::RowEmitter::emitVector(Ix start, int64_t slot) {
+  at.index.back() = start;
+  accumulators[slot] = kernel.emitChunk(item, at, accumulators[slot], ends);
+}
+
+/// A loop over a few vectors at a time, which carries the accumulators.
+SmallVector<Value> KernelEmitter::RowEmitter::emitIterations(Value from, Value to, ValueRange sums,
+                                                             bool isPastEdge) {
+  return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
+    MemoScope scope(kernel);
+    // Few iterations with many comparisons, for which LLVM would spend half of its compile time.
+    if (isPastEdge)
+      i = e.opaque(i);
+    SmallVector<Position> positions(unrollLoop, at);
     for (int64_t slot = 0; slot < unrollLoop; ++slot)
-      for (const Root *root : reductions)
-        inits.push_back(e.unit(opOf(root), elementOf(root), lanes));
-    Value end =
-        e.minI(limit(demanded.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
-    auto run = [&](Value from, Value to, ValueRange sums, bool isPastEdge) {
-      return e.loop(from, to, unrollLoop * lanes, sums, [&](Value i, ValueRange carried) {
-        MemoScope scope(*this);
-        // Few iterations with many comparisons, for which LLVM would spend half of its compile
-        // time.
-        if (isPastEdge)
-          i = e.opaque(i);
-        SmallVector<Position> positions(unrollLoop, at);
-        for (int64_t slot = 0; slot < unrollLoop; ++slot)
-          positions[slot].index.back() = Ix(i, slot * lanes);
-        evaluateTogether(item, positions);
-        SmallVector<Value> next;
-        for (int64_t slot = 0; slot < unrollLoop; ++slot) {
-          ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());
-          accumulators[slot].assign(mine.begin(), mine.end());
-          step(Ix(i, slot * lanes), slot);
-          llvm::append_range(next, accumulators[slot]);
-        }
-        return next;
-      });
-    };
-    // Iterations entirely before an edge need no mask.
-    Value start = e.integer(0), edge = countColumnsInside(item);
-    if (item.shape.size() == 1)
-      std::tie(start, end) = currentRows(end);
-    SmallVector<Value> results = inits, bounds;
-    for (const Root *root : reductions) {
-      bounds.push_back(reductionEnd(*root));
-      if (bounds.back())
-        edge = edge ? e.minI(edge, bounds.back()) : bounds.back();
+      positions[slot].index.back() = Ix(i, slot * lanes);
+    kernel.evaluateTogether(item, positions);
+    SmallVector<Value> next;
+    for (int64_t slot = 0; slot < unrollLoop; ++slot) {
+      ValueRange mine = carried.slice(slot * reductions.size(), reductions.size());
+      accumulators[slot].assign(mine.begin(), mine.end());
+      emitVector(Ix(i, slot * lanes), slot);
+      llvm::append_range(next, accumulators[slot]);
     }
-    if (edge) {
-      Value whole = e.andI(e.maxI(edge, start), e.integer(-unrollLoop * lanes));
-      whole = e.minI(whole, end);
-      results = run(start, whole, results, false);
-      alwaysTrue.clear();
-      for (auto &access : accesses)
-        access.second.isInside = false;
-      start = whole;
-      ends = bounds;
-    }
-    results = run(start, end, results, bool(edge));
-    for (int64_t slot = 0; slot < unrollLoop; ++slot)
-      accumulators[slot].assign(results.begin() + slot * reductions.size(),
-                                results.begin() + (slot + 1) * reductions.size());
-    for (int64_t i = steps; i < whole; ++i)
-      step(Ix(i * lanes), i - steps);
+    return next;
+  });
+}
+
+/// The whole vectors of a long row.
+void KernelEmitter::RowEmitter::emitLoop() {
+  int64_t columns = item.shape.back(), whole = columns / lanes;
+  kernel.evaluateRowInvariants(item, at);
+  int64_t steps = whole / unrollLoop * unrollLoop;
+  SmallVector<Value> results;
+  for (int64_t slot = 0; slot < unrollLoop; ++slot)
+    for (const Root *root : reductions)
+      results.push_back(e.unit(opOf(root), elementOf(root), lanes));
+  Value end =
+      e.minI(kernel.limit(demanded.back(), columns, unrollLoop * lanes), e.integer(steps * lanes));
+  // Iterations entirely before an edge need no mask.
+  Value start = e.integer(0), edge = kernel.countColumnsInside(item);
+  if (item.shape.size() == 1)
+    std::tie(start, end) = kernel.currentRows(end);
+  SmallVector<Value> bounds;
+  for (const Root *root : reductions) {
+    bounds.push_back(kernel.reductionEnd(*root));
+    if (bounds.back())
+      edge = edge ? e.minI(edge, bounds.back()) : bounds.back();
   }
-  SmallVector<Value> rest(reductions.size());
-  if (tail) {
-    at.lanes = tail;
-    at.index.back() = Ix(whole * lanes);
-    rest = emitChunk(item, at, rest, ends);
+  if (edge) {
+    Value inside = e.andI(e.maxI(edge, start), e.integer(-unrollLoop * lanes));
+    inside = e.minI(inside, end);
+    results = emitIterations(start, inside, results, false);
+    kernel.alwaysTrue.clear();
+    for (auto &access : kernel.accesses)
+      access.second.isInside = false;
+    start = inside;
+    ends = bounds;
   }
+  results = emitIterations(start, end, results, bool(edge));
+  for (int64_t slot = 0; slot < unrollLoop; ++slot)
+    accumulators[slot].assign(results.begin() + slot * reductions.size(),
+                              results.begin() + (slot + 1) * reductions.size());
+  for (int64_t i = steps; i < whole; ++i)
+    emitVector(Ix(i * lanes), i - steps);
+}
+
+/// Joins the accumulators, with those of the row's last elements, and stores the results.
+void KernelEmitter::RowEmitter::storeReductions(ArrayRef<Value> rest) {
   for (auto [r, root] : llvm::enumerate(reductions)) {
     SmallVector<Value> parts;
     for (auto &slot : accumulators)
@@ -289,8 +302,35 @@ void KernelEmitter::emitRow(const Item &item, SmallVector<Ix, 4> index, ArrayRef
       parts = joined;
     }
     bool skipNan = cast<tile::ReduceOp>(root->op).getSkipNan();
-    storeReduced(*root, e.horizontal(opOf(root), parts[0], elementOf(root), skipNan), index);
+    kernel.storeReduced(*root, e.horizontal(opOf(root), parts[0], elementOf(root), skipNan), index);
   }
+}
+
+void KernelEmitter::RowEmitter::run() {
+  if (item.shape.empty() || item.shape.back() == 1)
+    return emitElement();
+  int64_t columns = item.shape.back(), whole = columns / lanes, tail = columns % lanes;
+  at.vectorDim = int(item.shape.size()) - 1;
+  at.index.push_back(Ix(0));
+  at.lanes = lanes;
+  int64_t width = std::min(whole, unrollLoop);
+  accumulators.assign(std::max<int64_t>(width, 1), SmallVector<Value>(reductions.size()));
+  if (Plan::needsRowLoop(columns, kernel.cpu))
+    emitLoop();
+  else
+    for (int64_t i = 0; i < whole; ++i)
+      emitVector(Ix(i * lanes), i % unrollLoop);
+  SmallVector<Value> rest(reductions.size());
+  if (tail) {
+    at.lanes = tail;
+    at.index.back() = Ix(whole * lanes);
+    rest = kernel.emitChunk(item, at, rest, ends);
+  }
+  storeReductions(rest);
+}
+
+void KernelEmitter::emitRow(const Item &item, ArrayRef<Ix> index, ArrayRef<Extent> demanded) {
+  RowEmitter(*this, item, index, demanded).run();
 }
 
 /// Evaluates every root at one vector, then stores. Returns the accumulators of the row's

@@ -66,7 +66,7 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
   };
   auto group = [&](Ix row, int64_t height) {
     int64_t whole = depth / lanes * lanes;
-    Value end = limit(extents->of(tile, 1), depth, std::max(lanes, extents->contractionStep()));
+    Value end = limit(extents.of(tile, 1), depth, std::max(lanes, extents.contractionStep()));
     if (whole)
       e.loop(e.integer(0), e.minI(end, e.integer(whole)), lanes, [&](Value step) {
         MemoScope scope(*this);
@@ -78,8 +78,7 @@ void KernelEmitter::interleaveRows(Value tile, const Buffer &to) {
     }
   };
   int64_t whole = rows / side * side;
-  auto [start, end] =
-      currentRows(e.minI(limit(extents->of(tile, 0), rows, side), e.integer(whole)));
+  auto [start, end] = currentRows(e.minI(limit(extents.of(tile, 0), rows, side), e.integer(whole)));
   if (whole)
     e.loop(start, end, side, [&](Value row) { group(Ix(row), side); });
   if (rows > whole)

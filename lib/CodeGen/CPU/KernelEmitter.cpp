@@ -1,17 +1,16 @@
 //===- KernelEmitter.cpp - A kernel's frame and control flow --------------===//
 #include "KernelEmitter.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
 using LLVM::ICmpPredicate;
 
-KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, OpBuilder &builder)
-    : kernel(kernel), cpu(cpu), builder(builder), plan(kernel, cpu),
+KernelEmitter::KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, const Plan &plan,
+                             const Extents &extents, OpBuilder &builder)
+    : kernel(kernel), cpu(cpu), builder(builder), plan(plan), extents(extents),
       e(builder, kernel.getLoc(), cpu),
-      cachesStores(getHint(kernel.getHintsAttr(), "cache_stores") != 0) {}
+      cachesStores(kernel.getField(TuningField::CacheStores) != 0) {}
 
 LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
   failed = true;
@@ -19,15 +18,6 @@ LogicalResult KernelEmitter::fail(Operation *op, StringRef why) {
 }
 
 FailureOr<target::KernelOp> KernelEmitter::run() {
-  WalkResult walk = kernel.walk([](tile::MmaOp product) {
-    if (product.getParts() == 1)
-      return WalkResult::advance();
-    product.emitOpError("expected one partial accumulator for a CPU, got ") << product.getParts();
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted() || mlir::failed(plan.build()))
-    return failure();
-  extents = std::make_unique<Extents>(kernel, cpu);
   auto config = target::RangeConfigAttr::get(kernel.getContext(), kernel.getGridRank(),
                                              countWords(kernel), plan.scratchBytes());
   result = target::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(), config);
@@ -132,9 +122,9 @@ void KernelEmitter::emitBand(ArrayRef<Item> items) {
   Extent demanded;
   for (const Item &item : items) {
     if (item.kind == Item::Mma)
-      demanded.join(extents->of(item.op->getResult(0), 0));
+      demanded.join(extents.of(item.op->getResult(0), 0));
     for (const Root &root : item.roots)
-      demanded.join(extents->of(root.value, 0));
+      demanded.join(extents.of(root.value, 0));
   }
   const Band &band = plan.band(items[0].band);
   e.loop(e.integer(0), limit(demanded, band.allRows, 1), band.rows, [&](Value row) {
@@ -472,10 +462,10 @@ Value KernelEmitter::limit(const Extent &extent, int64_t size, int64_t step) {
 
 Value KernelEmitter::contractionLimit(tile::MmaOp op) {
   int64_t size = Plan::shapeOf(op.getRhs())[0];
-  std::optional<Extent::Bound> bound = extents->contracted(op);
+  std::optional<Extent::Bound> bound = extents.contracted(op);
   if (!bound)
     return e.integer(size);
   Extent extent;
   extent.bounds.push_back(*bound);
-  return limit(extent, size, extents->contractionStep());
+  return limit(extent, size, extents.contractionStep());
 }

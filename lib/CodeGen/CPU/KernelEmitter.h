@@ -52,7 +52,8 @@ struct Access {
 
 class KernelEmitter {
 public:
-  KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, mlir::OpBuilder &builder);
+  KernelEmitter(tile::KernelOp kernel, const CpuDescription &cpu, const Plan &plan,
+                const Extents &extents, mlir::OpBuilder &builder);
   mlir::FailureOr<target::KernelOp> run();
 
 private:
@@ -121,7 +122,8 @@ private:
   void emitNest(const Item &item);
   void emitColumnReductions(const Item &item);
   void evaluateRowInvariants(const Item &item, const Position &at);
-  void emitRow(const Item &item, llvm::SmallVector<Ix, 4> index, llvm::ArrayRef<Extent> demanded);
+  class RowEmitter;
+  void emitRow(const Item &item, llvm::ArrayRef<Ix> index, llvm::ArrayRef<Extent> demanded);
   /// Reductions ignore the elements past their `ends`, if any.
   llvm::SmallVector<Value> emitChunk(const Item &item, const Position &at, ValueRange accumulators,
                                      llvm::ArrayRef<Value> ends);
@@ -153,7 +155,7 @@ private:
 
   // Mma.cpp
   void emitMma(tile::MmaOp op);
-  void emitBlockedMma(tile::MmaOp op);
+  class BlockedMma;
   /// `lanes` columns of a row, from `column` on.
   Position rowSegment(Ix row, Ix column, int64_t lanes);
   /// Evaluates the accumulator operand; columns past the tile, which exist only in the padding of
@@ -227,8 +229,8 @@ private:
   tile::KernelOp kernel;
   const CpuDescription &cpu;
   mlir::OpBuilder &builder;
-  Plan plan;
-  std::unique_ptr<Extents> extents;
+  const Plan &plan;
+  const Extents &extents;
   Emitter e;
   target::KernelOp result;
   Value scratch;

@@ -25,6 +25,246 @@ static constexpr int64_t minUnrolledDepth =
     128; // K from which on a larger unroll factor is worth its code size
 static constexpr int64_t maxShortColumns = 256;
 
+/// A contraction over packed panels of the right-hand side.
+class KernelEmitter::BlockedMma {
+public:
+  BlockedMma(KernelEmitter &kernel, tile::MmaOp op);
+  void run();
+
+private:
+  using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
+  /// The columns that are covered by whole pieces, and where the last two pieces meet.
+  struct Ends {
+    int64_t whole, middle;
+  };
+  Ends ends(int64_t size, int64_t piece) const;
+  int64_t vectorsOf(int64_t width) const { return llvm::divideCeil(width, lanes); }
+  void emitRest(Value demanded, int64_t size, int64_t covered, function_ref<void()> body);
+  void forEachEndPiece(Value demanded, Ends ends, int64_t size, ColumnsFn body);
+  void forEachPiece(Ix first, int64_t size, int64_t piece, ColumnsFn body);
+  void emitSplitStrips();
+  void emitBlock(int64_t rows, int64_t vectors, Ix row, Ix column, Ix packed,
+                 const PanelPrefetch &ahead = {});
+  void emitRows(int64_t vectors, Ix column, Ix packed);
+  void emitPacked(Ix column, Ix packed, int64_t width);
+  void emitPanel(Ix column, int64_t width);
+  void packStrip(Value start, int64_t inStrips, int64_t left);
+  void emitStrips();
+  void emitPanels();
+
+  KernelEmitter &kernel;
+  Emitter &e;
+  const Plan &plan;
+  tile::MmaOp op;
+  const Buffer &rhs;
+  int64_t m, k, n;
+  int64_t bytes, lanes;       // of an element of the panels; of an accumulator vector
+  int64_t rows;               // of a block of accumulators
+  bool halves;                // whether half blocks follow the last full one
+  int64_t wholeRows, covered; // rows in full blocks; in full and half blocks
+  bool packs;                 // whether panels are packed here
+  Value rowEnd, columnEnd;    // what is demanded
+  Value depth;                // of the K loop
+  Value rowStart, rowStop;    // the rows that panels are multiplied with
+};
+
+KernelEmitter::BlockedMma::BlockedMma(KernelEmitter &kernel, tile::MmaOp op)
+    : kernel(kernel), e(kernel.e), plan(kernel.plan), op(op), rhs(*plan.rhsOf(op)),
+      m(Plan::shapeOf(op.getLhs())[0]), k(rhs.shape[0]), n(Plan::shapeOf(op.getRhs())[1]),
+      bytes(Emitter::byteWidth(rhs.element)),
+      lanes(kernel.cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())))),
+      packs(plan.packsPanels(op)) {
+  const Extents &extents = kernel.extents;
+  // With a small dynamic number of rows, a last full block would compute mostly unused rows; half
+  // blocks come last instead.
+  halves = !kernel.bandStart && !extents.of(op, 0).all && m <= maxShortRows && !plan.splitRhsOf(op);
+  rows = rhs.paired ? std::min(m, bfmmlaRows) : plan.microTile(op, halves).rows;
+  wholeRows = m / rows * rows;
+  halves &= rows % (rhs.paired ? 4 : 2) == 0;
+  covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
+  rowEnd = kernel.limit(extents.of(op, 0), m, 1);
+  columnEnd = kernel.limit(extents.of(op, 1), n, 1);
+  depth = kernel.contractionLimit(op);
+}
+
+/// A remainder is skipped if it is not demanded.
+void KernelEmitter::BlockedMma::emitRest(Value demanded, int64_t size, int64_t covered,
+                                         function_ref<void()> body) {
+  if (size == covered)
+    return;
+  auto scoped = [&] {
+    MemoScope scope(kernel);
+    body();
+  };
+  if (!covered)
+    return scoped();
+  e.branch(e.cmp(LLVM::ICmpPredicate::sgt, demanded, e.integer(covered)), scoped, nullptr);
+}
+
+/// Splits `size` columns into pieces. The last two pieces have about the same width, which keeps
+/// more accumulators in registers than one full and one narrow piece.
+KernelEmitter::BlockedMma::Ends KernelEmitter::BlockedMma::ends(int64_t size, int64_t piece) const {
+  bool isPlain = !rhs.paired && !plan.splitRhsOf(op);
+  int64_t whole = size / piece * piece, left = size - whole;
+  if (!left || !whole || left + lanes >= piece || !isPlain)
+    return {whole, whole};
+  return {whole - piece, int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes))};
+}
+
+void KernelEmitter::BlockedMma::forEachEndPiece(Value demanded, Ends ends, int64_t size,
+                                                ColumnsFn body) {
+  auto [whole, middle] = ends;
+  int64_t width = middle - whole;
+  if (packs && width && width == size - middle && width % lanes == 0)
+    return e.loop(e.integer(whole), e.minI(demanded, e.integer(size)), width, [&](Value at) {
+      MemoScope scope(kernel);
+      body(Ix(at), width);
+    });
+  if (width > 0)
+    emitRest(demanded, size, ends.whole, [&] { body(Ix(ends.whole), width); });
+  emitRest(demanded, size, ends.middle, [&] { body(Ix(ends.middle), size - ends.middle); });
+}
+
+void KernelEmitter::BlockedMma::forEachPiece(Ix first, int64_t size, int64_t piece,
+                                             ColumnsFn body) {
+  Value demanded = e.subI(columnEnd, e.materialize(first));
+  Ends ends = this->ends(size, piece);
+  if (ends.whole)
+    e.loop(e.integer(0), e.minI(demanded, e.integer(ends.whole)), piece, [&](Value at) {
+      MemoScope scope(kernel);
+      body(Ix(at), piece);
+    });
+  forEachEndPiece(demanded, ends, size, body);
+}
+
+/// AMX with strips of panels that are split at once.
+void KernelEmitter::BlockedMma::emitSplitStrips() {
+  forEachPiece(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
+    kernel.packPanel(op, start, width, depth);
+    forEachPiece(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
+      kernel.emitAmxRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth, {});
+    });
+  });
+}
+
+/// One block of accumulators over the whole K loop.
+void KernelEmitter::BlockedMma::emitBlock(int64_t rows, int64_t vectors, Ix row, Ix column,
+                                          Ix packed, const PanelPrefetch &ahead) {
+  if (rhs.paired)
+    kernel.emitBfmmlaKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
+  else
+    kernel.emitMicroKernel(op, {rows, vectors}, row, column, packed, depth, ahead);
+}
+
+/// Multiplies `vectors` of a panel with all rows.
+void KernelEmitter::BlockedMma::emitRows(int64_t vectors, Ix column, Ix packed) {
+  Value end = e.minI(rowStop, e.integer(wholeRows));
+  if (halves)
+    end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
+  // In a band, panels are used in memory order with one block of rows at a time.
+  if (kernel.bandStart) {
+    kernel.prefetchAccumulators(op, {rows, vectors}, Ix(rowStart), e.add(column, vectors * lanes));
+    return emitBlock(rows, vectors, Ix(rowStart), column, packed);
+  }
+  if (wholeRows)
+    e.loop(rowStart, end, rows, [&](Value row) {
+      MemoScope scope(kernel);
+      kernel.prefetchAccumulators(op, {rows, vectors}, Ix(row, rows), column);
+      emitBlock(rows, vectors, Ix(row), column, packed,
+                kernel.planPanelPrefetch(op, e.add(column, rhs.panel), row, rows, rowEnd));
+    });
+  if (halves)
+    e.loop(end, e.minI(rowStop, e.integer(covered)), rows / 2, [&](Value row) {
+      MemoScope scope(kernel);
+      emitBlock(rows / 2, vectors, Ix(row), column, packed);
+    });
+  emitRest(rowEnd, m, covered,
+           [&] { emitBlock(m - covered, vectors, Ix(covered), column, packed); });
+}
+
+/// A panel that is packed as column `packed` of the packed buffer.
+void KernelEmitter::BlockedMma::emitPacked(Ix column, Ix packed, int64_t width) {
+  int64_t vectors = vectorsOf(width);
+  if (plan.splitRhsOf(op)) {
+    kernel.splitPanel(op, e.mul(packed, k * bytes), vectors, depth);
+    NextPanel next = kernel.findNextPanel(op, e.add(column, rhs.panel), columnEnd);
+    return kernel.emitAmxRows(op, column, Ix(0), vectors, rowEnd, depth, next);
+  }
+  // With a small dynamic number of columns, the last panel may be half a panel.
+  if (vectors < 3 || n > maxShortColumns || kernel.extents.of(op, 1).all)
+    return emitRows(vectors, column, packed);
+  auto scoped = [&](int64_t vectors) {
+    MemoScope scope(kernel);
+    emitRows(vectors, column, packed);
+  };
+  Value left = e.subI(columnEnd, e.materialize(column));
+  e.branch(
+      e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)),
+      [&] { scoped(vectors / 2); }, [&] { scoped(vectors); });
+}
+
+void KernelEmitter::BlockedMma::emitPanel(Ix column, int64_t width) {
+  if (packs)
+    kernel.packPanel(op, column, width, depth);
+  emitPacked(column, packs ? Ix(0) : column, width);
+}
+
+/// Packs the strip at a column. The last one has the `left` columns after those `inStrips`.
+void KernelEmitter::BlockedMma::packStrip(Value start, int64_t inStrips, int64_t left) {
+  int64_t strip = rhs.shape[1];
+  auto pack = [&](int64_t width) {
+    MemoScope scope(kernel);
+    kernel.packPanel(op, Ix(start), width, depth);
+  };
+  if (!left || !inStrips)
+    return pack(left ? left : strip);
+  e.branch(
+      e.cmp(LLVM::ICmpPredicate::slt, start, e.integer(inStrips)), [&] { pack(strip); },
+      [&] { pack(left); });
+}
+
+/// Several panels are packed at once if that reads whole cache lines.
+void KernelEmitter::BlockedMma::emitStrips() {
+  int64_t strip = rhs.shape[1];
+  Ends ends = this->ends(n, rhs.panel);
+  int64_t whole = ends.whole, inStrips = whole / strip * strip;
+  e.loop(e.integer(0), e.minI(columnEnd, e.integer(whole)), strip, [&](Value start) {
+    packStrip(start, inStrips, whole - inStrips);
+    Value end = e.minI(columnEnd, e.minI(e.addI(start, e.integer(strip)), e.integer(whole)));
+    e.loop(start, end, rhs.panel, [&](Value column) {
+      MemoScope scope(kernel);
+      emitPacked(Ix(column), Ix(e.subI(column, start)), rhs.panel);
+    });
+  });
+  forEachEndPiece(columnEnd, ends, n, [&](Ix column, int64_t width) { emitPanel(column, width); });
+}
+
+void KernelEmitter::BlockedMma::emitPanels() {
+  if (packs && rhs.shape[1] > rhs.panel)
+    return emitStrips();
+  forEachPiece(Ix(0), n, rhs.panel, [&](Ix column, int64_t width) { emitPanel(column, width); });
+}
+
+void KernelEmitter::BlockedMma::run() {
+  if (plan.splitsStrips(op))
+    return emitSplitStrips();
+  std::tie(rowStart, rowStop) = kernel.currentRows(rowEnd);
+  // BFMMLA consumes panels faster than the L2 cache delivers them: all panels are multiplied with
+  // rows that stay in the L1 cache. A band does the same: panels that are read once, in order, are
+  // prefetched by the hardware.
+  int64_t near = rhs.paired && !halves ? kernel.cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
+  if (kernel.bandStart)
+    near = rows;
+  else if (!near || m <= near || m % near)
+    return emitPanels();
+  e.loop(rowStart, rowStop, near, [&](Value row) {
+    MemoScope scope(kernel);
+    rowStart = row;
+    rowStop = e.minI(rowEnd, e.addI(row, e.integer(near)));
+    emitPanels();
+  });
+}
+
 void KernelEmitter::emitMma(tile::MmaOp op) {
   SetVector<Operation *> loads;
   auto note = [&](Value value, bool) {
@@ -40,179 +280,11 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
     plan.visitReads(op.getRhs(), true, {}, note);
   emitVersioned(isFull(loads.getArrayRef()), [&] {
     if (isBlocked)
-      emitBlockedMma(op);
+      BlockedMma(*this, op).run();
     else if (Plan::isTransposedLoad(op.getRhs()) && !plan.bufferOf(op.getRhs()))
       emitDotProducts(op);
     else
       emitRowsTimesColumns(op);
-  });
-}
-
-void KernelEmitter::emitBlockedMma(tile::MmaOp op) {
-  const Buffer &rhs = *plan.rhsOf(op);
-  int64_t m = Plan::shapeOf(op.getLhs())[0], k = rhs.shape[0], n = Plan::shapeOf(op.getRhs())[1];
-  int64_t bytes = Emitter::byteWidth(rhs.element);
-  int64_t lanes = cpu.lanes(Emitter::byteWidth(Plan::elementOf(op.getResult())));
-  // With a small dynamic number of rows, a last full block would compute mostly unused rows; half
-  // blocks come last instead.
-  bool halves = !bandStart && !extents->of(op, 0).all && m <= maxShortRows && !plan.splitRhsOf(op);
-  int64_t rows = rhs.paired ? std::min(m, bfmmlaRows) : plan.microTile(op, halves).rows;
-  int64_t wholeRows = m / rows * rows;
-  halves &= rows % (rhs.paired ? 4 : 2) == 0;
-  int64_t covered = halves ? m / (rows / 2) * (rows / 2) : wholeRows;
-  Value rowEnd = limit(extents->of(op, 0), m, 1), columnEnd = limit(extents->of(op, 1), n, 1);
-  Value depth = contractionLimit(op);
-  // A remainder is skipped if it is not demanded.
-  auto rest = [&](Value demanded, int64_t size, int64_t covered, function_ref<void()> body) {
-    if (size == covered)
-      return;
-    auto scoped = [&] {
-      MemoScope scope(*this);
-      body();
-    };
-    if (!covered)
-      return scoped();
-    e.branch(e.cmp(LLVM::ICmpPredicate::sgt, demanded, e.integer(covered)), scoped, nullptr);
-  };
-  // Splits `size` columns at `first` into pieces. The last two pieces have about the same width,
-  // which keeps more accumulators in registers than one full and one narrow piece.
-  bool isPlain = !rhs.paired && !plan.splitRhsOf(op);
-  using ColumnsFn = function_ref<void(Ix at, int64_t width)>;
-  auto ends = [&](int64_t size, int64_t piece) {
-    int64_t whole = size / piece * piece, left = size - whole;
-    if (!left || !whole || left + lanes >= piece || !isPlain)
-      return std::pair(whole, whole);
-    return std::pair(whole - piece,
-                     int64_t(whole - piece + llvm::alignTo((piece + left) / 2, lanes)));
-  };
-  bool packs = plan.packsPanels(op);
-  auto forEachEndPiece = [&](Value demanded, int64_t whole, int64_t middle, int64_t size,
-                             ColumnsFn body) {
-    int64_t width = middle - whole;
-    if (packs && width && width == size - middle && width % lanes == 0)
-      return e.loop(e.integer(whole), e.minI(demanded, e.integer(size)), width, [&](Value at) {
-        MemoScope scope(*this);
-        body(Ix(at), width);
-      });
-    if (middle > whole)
-      rest(demanded, size, whole, [&] { body(Ix(whole), middle - whole); });
-    rest(demanded, size, middle, [&] { body(Ix(middle), size - middle); });
-  };
-  auto forEachPiece = [&](Ix first, int64_t size, int64_t piece, ColumnsFn body) {
-    Value demanded = e.subI(columnEnd, e.materialize(first));
-    auto [whole, middle] = ends(size, piece);
-    if (whole)
-      e.loop(e.integer(0), e.minI(demanded, e.integer(whole)), piece, [&](Value at) {
-        MemoScope scope(*this);
-        body(Ix(at), piece);
-      });
-    forEachEndPiece(demanded, whole, middle, size, body);
-  };
-  auto vectorsOf = [&](int64_t width) { return llvm::divideCeil(width, lanes); };
-  if (plan.splitsStrips(op))
-    return forEachPiece(Ix(0), n, plan.splitRhsOf(op)->shape[1], [&](Ix start, int64_t width) {
-      packPanel(op, start, width, depth);
-      forEachPiece(start, width, rhs.panel, [&](Ix inStrip, int64_t width) {
-        emitAmxRows(op, e.add(start, inStrip), inStrip, vectorsOf(width), rowEnd, depth, {});
-      });
-    });
-  auto [rowStart, rowStop] = currentRows(rowEnd);
-  // A panel that is packed as column `packed` of the packed buffer.
-  auto passPacked = [&](Ix column, Ix packed, int64_t width) {
-    int64_t vectors = vectorsOf(width);
-    if (plan.splitRhsOf(op)) {
-      splitPanel(op, e.mul(packed, k * bytes), vectors, depth);
-      NextPanel next = findNextPanel(op, e.add(column, rhs.panel), columnEnd);
-      return emitAmxRows(op, column, Ix(0), vectors, rowEnd, depth, next);
-    }
-    auto emitRows = [&](int64_t rows, int64_t vectors, Ix row, const PanelPrefetch &ahead = {}) {
-      if (rhs.paired)
-        emitBfmmlaKernel(op, {rows, vectors}, row, column, e.mul(packed, k * bytes), depth);
-      else
-        emitMicroKernel(op, {rows, vectors}, row, column, packed, depth, ahead);
-    };
-    auto passRows = [&](int64_t vectors) {
-      Value end = e.minI(rowStop, e.integer(wholeRows));
-      if (halves)
-        end = e.mulI(LLVM::UDivOp::create(e.b, end, e.integer(rows)), e.integer(rows));
-      // In a band, panels are used in memory order with one block of rows at a time.
-      if (bandStart) {
-        prefetchAccumulators(op, {rows, vectors}, Ix(rowStart), e.add(column, vectors * lanes));
-        return emitRows(rows, vectors, Ix(rowStart));
-      }
-      if (wholeRows)
-        e.loop(rowStart, end, rows, [&](Value row) {
-          MemoScope scope(*this);
-          prefetchAccumulators(op, {rows, vectors}, Ix(row, rows), column);
-          emitRows(rows, vectors, Ix(row),
-                   planPanelPrefetch(op, e.add(column, rhs.panel), row, rows, rowEnd));
-        });
-      if (halves)
-        e.loop(end, e.minI(rowStop, e.integer(covered)), rows / 2, [&](Value row) {
-          MemoScope scope(*this);
-          emitRows(rows / 2, vectors, Ix(row));
-        });
-      rest(rowEnd, m, covered, [&] { emitRows(m - covered, vectors, Ix(covered)); });
-    };
-    // With a small dynamic number of columns, the last panel may be half a panel.
-    if (vectors < 3 || n > maxShortColumns || extents->of(op, 1).all)
-      return passRows(vectors);
-    auto scoped = [&](int64_t vectors) {
-      MemoScope scope(*this);
-      passRows(vectors);
-    };
-    Value left = e.subI(columnEnd, e.materialize(column));
-    e.branch(
-        e.cmp(LLVM::ICmpPredicate::sle, left, e.integer(vectors / 2 * lanes)),
-        [&] { scoped(vectors / 2); }, [&] { scoped(vectors); });
-  };
-  auto passPanel = [&](Ix column, int64_t width) {
-    if (packs)
-      packPanel(op, column, width, depth);
-    passPacked(column, packs ? Ix(0) : column, width);
-  };
-  // Several panels are packed at once if that reads whole cache lines.
-  int64_t strip = rhs.shape[1];
-  auto passStrips = [&] {
-    auto [whole, middle] = ends(n, rhs.panel);
-    int64_t inStrips = whole / strip * strip, left = whole - inStrips;
-    e.loop(e.integer(0), e.minI(columnEnd, e.integer(whole)), strip, [&](Value start) {
-      auto pack = [&](int64_t width) {
-        MemoScope scope(*this);
-        packPanel(op, Ix(start), width, depth);
-      };
-      if (!left || !inStrips)
-        pack(left ? left : strip);
-      else
-        e.branch(
-            e.cmp(LLVM::ICmpPredicate::slt, start, e.integer(inStrips)), [&] { pack(strip); },
-            [&] { pack(left); });
-      Value end = e.minI(columnEnd, e.minI(e.addI(start, e.integer(strip)), e.integer(whole)));
-      e.loop(start, end, rhs.panel, [&](Value column) {
-        MemoScope scope(*this);
-        passPacked(Ix(column), Ix(e.subI(column, start)), rhs.panel);
-      });
-    });
-    forEachEndPiece(columnEnd, whole, middle, n, passPanel);
-  };
-  auto passPanels = [&] {
-    if (packs && strip > rhs.panel)
-      return passStrips();
-    forEachPiece(Ix(0), n, rhs.panel, passPanel);
-  };
-  // BFMMLA consumes panels faster than the L2 cache delivers them: all panels are multiplied with
-  // rows that stay in the L1 cache. A band does the same: panels that are read once, in order, are
-  // prefetched by the hardware.
-  int64_t near = rhs.paired && !halves ? cpu.l1Bytes / 2 / (k * bytes) / rows * rows : 0;
-  if (bandStart)
-    near = rows;
-  else if (!near || m <= near || m % near)
-    return passPanels();
-  e.loop(rowStart, rowStop, near, [&](Value row) {
-    MemoScope scope(*this);
-    rowStart = row;
-    rowStop = e.minI(rowEnd, e.addI(row, e.integer(near)));
-    passPanels();
   });
 }
 
@@ -222,7 +294,7 @@ void KernelEmitter::packAllPanels(tile::MmaOp op) {
   int64_t n = rhs.shape[1], panelBytes = rhs.shape[0] * Emitter::byteWidth(rhs.element);
   int64_t step =
       Plan::isTransposedLoad(op.getRhs()) ? rhs.panel : std::min(stripPanels * rhs.panel, n);
-  Value depth = contractionLimit(op), end = limit(extents->of(op, 1), n, 1),
+  Value depth = contractionLimit(op), end = limit(extents.of(op, 1), n, 1),
         start = bufferStart(rhs);
   auto pack = [&](Ix column, int64_t width) {
     MemoScope scope(*this);
@@ -252,7 +324,7 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   auto covers = [&](unsigned dim, Value end) {
     return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
   };
-  Value rowsInside = covers(0, k % extents->contractionStep() ? e.integer(k) : depth);
+  Value rowsInside = covers(0, k % extents.contractionStep() ? e.integer(k) : depth);
   Value inside = e.andI(rowsInside, covers(1, e.materialize(e.add(column, width))));
   emitVersioned(inside, [&] {
     if (isTransposed)
@@ -316,7 +388,7 @@ KernelEmitter::PanelPrefetch KernelEmitter::planPanelPrefetch(tile::MmaOp op, Ix
   int64_t blocks = std::max<int64_t>(m / rows, 1);
   Value share = e.integer(llvm::divideCeil(runs, blocks));
   // A small dynamic number of rows has fewer blocks.
-  if (m <= maxShortRows && !extents->of(op, 0).all) {
+  if (m <= maxShortRows && !extents.of(op, 0).all) {
     Value present = LLVM::UDivOp::create(e.b, e.addI(rowEnd, e.integer(rows - 1)), e.integer(rows));
     share = LLVM::UDivOp::create(e.b, e.addI(present, e.integer(runs - 1)), present);
     blocks = std::min<int64_t>(blocks, 2);
@@ -491,7 +563,7 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   int64_t m = to.shape[0], n = to.shape[1];
   int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
   int64_t most = std::max<int64_t>((cpu.vectorRegisters - 8) / m, 1);
-  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, 1);
+  Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
   auto strip = [&](Ix column, int64_t vectors, int64_t width) {
     auto positionOf = [&](Ix rowIndex, int64_t v) {
       Position at;
@@ -541,7 +613,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
   int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
   int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
   int64_t most = m == 1 ? 8 : 4;
-  Value depth = contractionLimit(op), columnEnd = limit(extents->of(op, 1), n, 1);
+  Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
   auto strip = [&](Ix column, int64_t count) {
     auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums) {
       SmallVector<Value> rows;

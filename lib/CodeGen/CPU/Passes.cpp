@@ -8,7 +8,18 @@ namespace tessera::cpu {
 
 #define GEN_PASS_DEF_CONVERTTILETOCPU
 #define GEN_PASS_DEF_PRINTCPUCODE
+#define GEN_PASS_DEF_PRINTCPUPLAN
 #include "tessera/CodeGen/CPU/Passes.h.inc"
+
+/// The target that an option names; none after an error.
+static std::optional<CpuTarget> parseTarget(mlir::ModuleOp module, llvm::StringRef name) {
+  std::optional<CpuTarget> target = CpuTarget::parse(name);
+  if (!target)
+    module.emitError("expected target cpu, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 or an "
+                     "architecture with features, got '")
+        << name << "'";
+  return target;
+}
 
 namespace {
 
@@ -20,16 +31,20 @@ struct ConvertTileToCpu : impl::ConvertTileToCpuBase<ConvertTileToCpu> {
   }
 
   void runOnOperation() override {
-    std::optional<CpuTarget> machine = CpuTarget::parse(target);
-    if (!machine) {
-      getOperation().emitError(
-          "expected target cpu, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 or an architecture "
-          "with features, got '")
-          << target << "'";
-      return signalPassFailure();
-    }
-    if (mlir::failed(lowerTileToCpu(getOperation(), *machine)))
+    std::optional<CpuTarget> machine = parseTarget(getOperation(), target);
+    if (!machine || mlir::failed(lowerTileToCpu(getOperation(), *machine)))
       signalPassFailure();
+  }
+};
+
+struct PrintCpuPlan : impl::PrintCpuPlanBase<PrintCpuPlan> {
+  using PrintCpuPlanBase::PrintCpuPlanBase;
+
+  void runOnOperation() override {
+    std::optional<CpuTarget> machine = parseTarget(getOperation(), target);
+    if (!machine || mlir::failed(printPlans(getOperation(), *machine, llvm::outs())))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
   }
 };
 

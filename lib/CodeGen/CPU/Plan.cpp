@@ -1,8 +1,6 @@
 //===- Plan.cpp - Which tiles get a buffer, and which loop nests exist ----===//
 #include "Plan.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::cpu;
@@ -215,7 +213,7 @@ static int64_t partsOf(Value value) {
 /// AMX needs whole blocks, and enough rows and columns to amortize the splitting.
 bool Plan::canUseAmx(MmaOp op) const {
   // A value in one row of a block may change how the other rows of the block are multiplied.
-  bool isWanted = !cpu.rowsAlone && getHint(tile::KernelOp(kernel).getHintsAttr(), "use_amx") != 0;
+  bool isWanted = !cpu.rowsAlone && tile::KernelOp(kernel).getField(TuningField::UseAmx) != 0;
   if (!cpu.hasAmx || !isWanted || !elementOf(op.getResult()).isF32() || !partsOf(op.getLhs()) ||
       !partsOf(op.getRhs()))
     return false;
@@ -229,7 +227,7 @@ bool Plan::canUseAmx(MmaOp op) const {
 /// packing. It rounds differently from the vector unit.
 bool Plan::canUseBfmmla(MmaOp op) const {
   bool isWanted = !cpu.rowsAlone && cpu.fusesArithmetic &&
-                  getHint(tile::KernelOp(kernel).getHintsAttr(), "use_amx") != 0;
+                  tile::KernelOp(kernel).getField(TuningField::UseAmx) != 0;
   ArrayRef<int64_t> left = shapeOf(op.getLhs()), right = shapeOf(op.getRhs());
   return cpu.hasBf16Products && isWanted && elementOf(op.getResult()).isF32() &&
          elementOf(op.getLhs()).isBF16() && elementOf(op.getRhs()).isBF16() && left[0] > 4 &&
@@ -464,190 +462,6 @@ DenseSet<Value> Plan::readsOf(ArrayRef<Root> roots, bool hereOnly) const {
   return reads;
 }
 
-/// Delays reductions to a later group of the same shape that reads the same tiles, so that the rows
-/// are read once for all of them. Users of their results move after that group. A reduction is not
-/// delayed if a result is needed before.
-void Plan::delayReductions(std::vector<Item> &window) const {
-  auto isReduction = [](const Root &root) { return root.kind == Root::Reduce; };
-  auto madeBy = [](const Root &root) {
-    return root.kind == Root::Reduce ? root.op->getResult(0)
-           : root.definesValue       ? root.value
-                                     : Value();
-  };
-  auto delay = [&](size_t i, size_t j) {
-    DenseSet<Value> late;
-    for (const Root &root : window[i].roots)
-      late.insert(madeBy(root));
-    auto isDelayed = [&](const Root &root) {
-      return llvm::any_of(readsOf(root, false), [&](Value read) { return late.contains(read); });
-    };
-    std::vector<Item> behind;
-    std::vector<SmallVector<Root>> staying;
-    for (size_t k = i + 1; k < j; ++k) {
-      Item moved = window[k];
-      moved.roots.clear();
-      staying.emplace_back();
-      for (const Root &root : window[k].roots) {
-        bool goes = isDelayed(root);
-        if (goes && (window[k].kind != Item::Group || root.kind == Root::Store))
-          return false;
-        if (Value made = goes ? madeBy(root) : Value())
-          late.insert(made);
-        (goes ? moved.roots : staying.back()).push_back(root);
-      }
-      if (!moved.roots.empty())
-        behind.push_back(std::move(moved));
-    }
-    if (llvm::any_of(window[j].roots, isDelayed))
-      return false;
-    window[j].roots.insert(window[j].roots.begin(), window[i].roots.begin(), window[i].roots.end());
-    for (size_t k = i + 1; k < j; ++k)
-      window[k].roots = staying[k - i - 1];
-    window.insert(window.begin() + j + 1, behind.begin(), behind.end());
-    window[i].roots.clear();
-    llvm::erase_if(window, [](const Item &item) { return item.roots.empty(); });
-    return true;
-  };
-  for (size_t i = window.size(); i-- > 0;) {
-    if (window[i].kind != Item::Group || window[i].shape.empty() ||
-        !llvm::all_of(window[i].roots, isReduction))
-      continue;
-    DenseSet<Value> mine = readsOf(window[i].roots, true);
-    auto isOwn = [&](Value read) { return mine.contains(read); };
-    for (size_t j = i + 1; j < window.size(); ++j)
-      if (window[j].kind == Item::Group && window[j].shape == window[i].shape &&
-          llvm::any_of(window[j].roots, isReduction) &&
-          llvm::any_of(readsOf(window[j].roots, true), isOwn)) {
-        delay(i, j);
-        break;
-      }
-  }
-}
-
-void Plan::formBlock(Block *block) {
-  std::vector<Item> &out = blocks[block];
-  out.clear();
-  std::vector<Item> window; // groups not yet placed
-  // Buffered tile → its group in the window, and whether that same group may read it (at the
-  // evaluated position).
-  DenseMap<Value, std::pair<unsigned, bool>> made;
-  auto flush = [&] {
-    delayReductions(window);
-    for (Item &item : window)
-      out.push_back(std::move(item));
-    window.clear();
-    made.clear();
-  };
-  auto addRoot = [&](Root root, ArrayRef<int64_t> shape, bool transpose = false) {
-    unsigned earliest = 0;
-    DenseSet<Value> open;
-    if (root.definesValue)
-      open.insert(root.value);
-    visitReads(root.value, true, open, [&](Value read, bool here) {
-      if (auto it = made.find(read); it != made.end())
-        earliest = std::max(earliest, it->second.first + (here && it->second.second ? 0 : 1));
-    });
-    unsigned place = window.size();
-    if (!transpose)
-      for (unsigned i = window.size(); i-- > earliest;)
-        if (window[i].kind == Item::Group && ArrayRef(window[i].shape) == shape)
-          place = i;
-    if (place == window.size()) {
-      Item item;
-      item.kind = transpose ? Item::Transpose : Item::Group;
-      item.op = root.op ? root.op : root.value.getDefiningOp();
-      item.shape.assign(shape.begin(), shape.end());
-      window.push_back(std::move(item));
-    }
-    if (root.kind == Root::Reduce)
-      made[root.op->getResult(0)] = {place, false};
-    else if (root.definesValue)
-      made[root.value] = {place, !transpose};
-    window[place].roots.push_back(root);
-  };
-  auto pack = [&](Value value, bool transpose = false) {
-    if (auto it = packed.find(value); it != packed.end())
-      for (Buffer *buffer : it->second)
-        addRoot({Root::Value, nullptr, value, buffer, false}, shapeOf(value),
-                transpose || buffer->interleaved);
-  };
-  auto makeValue = [&](Value value) {
-    bool transposed = isTransposedLoad(value);
-    Buffer *buffer = bufferOf(value);
-    if (buffer)
-      addRoot({Root::Value, nullptr, value, buffer, true}, shapeOf(value), transposed);
-    pack(value, transposed && !buffer);
-  };
-  auto simple = [&](Item::Kind kind, Operation *op) {
-    Item item;
-    item.kind = kind;
-    item.op = op;
-    out.push_back(std::move(item));
-  };
-  auto carry = [&](Value value, Buffer *dest) {
-    if (bufferOf(value) != dest)
-      addRoot({Root::Value, nullptr, value, dest, false}, shapeOf(value));
-  };
-
-  for (Operation &op : *block) {
-    if (isa<LoadOp, GatherOp>(op)) {
-      simple(Item::Access, &op);
-      makeValue(op.getResult(0));
-    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      simple(Item::Access, &op);
-      addRoot({Root::Store, &op, store.getValue(), nullptr, false}, shapeOf(store.getValue()));
-    } else if (isa<tile::ScatterOp>(op)) {
-      flush();
-      simple(Item::Access, &op);
-      simple(Item::Scatter, &op);
-    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-      addRoot({Root::Reduce, &op, reduce.getInput(), bufferOf(reduce.getResult()), false},
-              shapeOf(reduce.getInput()));
-      pack(reduce.getResult());
-    } else if (auto mma = dyn_cast<MmaOp>(op)) {
-      if (auto it = beforeOp.find(&op); it != beforeOp.end())
-        for (const Root &root : it->second)
-          addRoot(root, shapeOf(root.value), root.dest->interleaved);
-      flush();
-      if (chained.contains(&op))
-        simple(Item::Pack, &op);
-      simple(Item::Mma, &op);
-      pack(mma.getResult());
-    } else if (isa<tile::ScanOp>(op)) {
-      flush();
-      simple(Item::Scan, &op);
-      for (Value result : op.getResults())
-        pack(result);
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      for (auto [init, argument] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
-        if (isa<RankedTensorType>(init.getType()))
-          carry(init, bufferOf(argument));
-      flush();
-      simple(Item::For, &op);
-      formBlock(loop.getBody());
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      flush();
-      simple(Item::If, &op);
-      for (Region &region : branch->getRegions())
-        if (!region.empty())
-          formBlock(&region.front());
-    } else if (isa<scf::YieldOp>(op)) {
-      flush();
-      for (auto [value, result] : llvm::zip(op.getOperands(), op.getParentOp()->getResults()))
-        if (isa<RankedTensorType>(value.getType()))
-          carry(value, bufferOf(result));
-    } else if (isa<tile::ExtractOp>(op)) {
-      flush();
-      simple(Item::Scalar, &op);
-    } else if (op.getNumResults() == 1 && isa<RankedTensorType>(op.getResult(0).getType())) {
-      makeValue(op.getResult(0));
-    } else if (!isa<tile::ReturnOp>(op)) {
-      simple(Item::Scalar, &op);
-    }
-  }
-  flush();
-}
-
 void Plan::formGroups() {
   blocks.clear();
   costs.clear();
@@ -771,6 +585,14 @@ void Plan::findLoadsToPrefetch() {
 }
 
 LogicalResult Plan::build() {
+  WalkResult walk = kernel.walk([](MmaOp product) {
+    if (product.getParts() == 1)
+      return WalkResult::advance();
+    product.emitOpError("expected one partial accumulator for a CPU, got ") << product.getParts();
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
   chooseForced();
   formGroups();
   while (materializeShared())

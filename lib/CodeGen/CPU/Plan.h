@@ -103,9 +103,17 @@ struct Band {
 class Plan {
 public:
   Plan(tile::KernelOp kernel, const CpuDescription &cpu) : kernel(kernel), cpu(cpu) {}
+  /// Plans the kernel, whose carried tiles it may separate from others. An accumulator in several
+  /// parts is an error.
   mlir::LogicalResult build();
 
-  std::vector<Item> &items(mlir::Block *block) { return blocks[block]; }
+  /// Prints the buffers, then the items in the order in which they run.
+  void print(llvm::raw_ostream &os) const;
+
+  llvm::ArrayRef<Item> items(mlir::Block *block) const {
+    auto it = blocks.find(block);
+    return it == blocks.end() ? llvm::ArrayRef<Item>() : llvm::ArrayRef<Item>(it->second);
+  }
   /// The row-major buffer of a tile, or null if it is evaluated where it is used.
   Buffer *bufferOf(mlir::Value value) const { return buffers.lookup(value); }
   /// The buffers that a contraction reads. The right one is null if the operand is read from
@@ -162,13 +170,15 @@ private:
   bool isLeaf(mlir::Value value) const;
   double cost(mlir::Value value);
   void formGroups();
-  void formBlock(mlir::Block *block);
   llvm::DenseSet<mlir::Value> readsOf(llvm::ArrayRef<Root> roots, bool hereOnly) const;
-  void delayReductions(std::vector<Item> &window) const;
   bool materializeShared();
   void findStoresToPrefetch();
   void findLoadsToPrefetch();
   bool packsRhs(tile::MmaOp op) const;
+  // PlanGroups.cpp
+  class BlockFormer;
+  void formBlock(mlir::Block *block);
+  void delayReductions(std::vector<Item> &window) const;
   // PlanBands.cpp
   void findChainedContractions();
   bool isRowwise(const Item &item, int64_t rows) const;

@@ -110,7 +110,7 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
   auto sweep = [&](ArrayRef<Ix> index, Ix row, int64_t rows) {
     int64_t whole = shape[unit] / w * w;
     if (whole) {
-      Value end = e.minI(limit(extents->of(load, unit), shape[unit], extents->contractionStep()),
+      Value end = e.minI(limit(extents.of(load, unit), shape[unit], extents.contractionStep()),
                          e.integer(whole));
       e.loop(e.integer(0), end, w, [&](Value start) { block(index, Ix(start), w, row, rows); });
     }
@@ -126,7 +126,7 @@ void KernelEmitter::emitTransposeNest(tile::LoadOp load, const Buffer &dest, Ix 
         Value end = e.integer(whole);
         if (first.isConstant() && count == shape[last])
           end = e.minI(
-              limit(extents->of(load, last), count, std::max(lanes, extents->contractionStep())),
+              limit(extents.of(load, last), count, std::max(lanes, extents.contractionStep())),
               end);
         e.loop(e.integer(0), end, lanes, [&](Value row) { sweep(index, Ix(row), lanes); });
       }

@@ -72,7 +72,7 @@ static bool isInteger64(mlir::Value argument) {
 void KernelLowering::declare() {
   std::vector<Type> parameters;
   Type size = b.tile(indexKind(), {});
-  bool isLinear = hint("persistent_ctas") || kernel.getGridRank() > 1;
+  bool isLinear = fieldOf(LaunchField::PersistentCtas) || kernel.getGridRank() > 1;
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned) {
     if (role == WordRole::Grid) {
       if (isLinear)
@@ -91,13 +91,9 @@ void KernelLowering::declare() {
     }
   });
   EntryHints entry;
-  auto copyHint = [&](std::optional<unsigned> &to, llvm::StringRef name) {
-    if (std::optional<int64_t> value = hint(name))
-      to = *value;
-  };
-  copyHint(entry.workerWarps, "num_warps");
-  copyHint(entry.occupancy, "min_ctas_per_sm");
-  copyHint(entry.clusterSize, "cluster_size");
+  entry.workerWarps = fieldOf(LaunchField::NumWarps);
+  entry.occupancy = fieldOf(TuningField::MinCtasPerSm);
+  entry.clusterSize = fieldOf(LaunchField::ClusterSize);
   std::map<std::string, EntryHints> hints;
   if (entry.workerWarps || entry.occupancy || entry.clusterSize)
     hints["default"] = entry;
@@ -198,7 +194,7 @@ std::array<Value, 3> KernelLowering::programIds(Value linear, const std::array<V
     z = b.div(linear, plane);
     rest = b.rem(linear, plane);
   }
-  std::optional<int64_t> group = hint("raster_group");
+  std::optional<int64_t> group = fieldOf(TuningField::RasterGroup);
   if (!group || kernel.getGridRank() < 2)
     return {b.rem(rest, nx), b.div(rest, nx), z};
   // Within groups of `group` rows the row varies fastest. The last group may be smaller.
@@ -219,7 +215,7 @@ LogicalResult KernelLowering::lowerGrid() {
   Value count = gridWords[0];
   for (size_t dim = 1; dim < gridWords.size(); ++dim)
     count = b.mul(count, sizes[dim] = gridWords[dim]);
-  if (!hint("persistent_ctas")) {
+  if (!fieldOf(LaunchField::PersistentCtas)) {
     blockId = programIds(launched[0], sizes);
     return lower(body);
   }

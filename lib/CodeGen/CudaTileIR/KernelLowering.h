@@ -13,7 +13,6 @@
 #define TESSERA_LIB_CODEGEN_CUDATILEIR_KERNELLOWERING_H
 
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/MapVector.h"
@@ -112,10 +111,10 @@ private:
   /// Bools are stored as bytes.
   static TypeKind inMemory(TypeKind kind) { return kind == TypeKind::I1 ? TypeKind::I8 : kind; }
   TypeKind kindOf(mlir::Type type) const;
-  std::optional<int64_t> hint(llvm::StringRef name) const {
-    return getHint(tile::KernelOp(kernel).getHintsAttr(), name);
+  template <typename Field> std::optional<int64_t> fieldOf(Field field) const {
+    return tile::KernelOp(kernel).getField(field);
   }
-  AccessHints accessHints() const { return {.allowTma = hint("use_tma").value_or(1) != 0}; }
+  AccessHints accessHints() const { return {.allowTma = fieldOf(TuningField::UseTma) != 0}; }
   TypeKind indexKind() const { return options.wideIndices ? TypeKind::I64 : TypeKind::I32; }
   Value index(int64_t value) { return b.constantInt(b.tile(indexKind(), {}), value); }
   /// A tile of the type of `like` with one value everywhere.

@@ -372,7 +372,7 @@ LogicalResult KernelLowering::lowerLoad(tile::LoadOp load) {
   if (usesView(access)) {
     AccessHints hints = accessHints();
     // The latency of a load is the number of iterations that it is issued ahead.
-    if (std::optional<int64_t> stages = hint("num_stages");
+    if (std::optional<int64_t> stages = fieldOf(TuningField::NumStages);
         stages && isa<mlir::scf::ForOp>(load->getParentOp()))
       hints.latency = *stages - 1;
     auto loaded = b.load(partitionFor(access), indicesFor(access), after, hints);

@@ -74,9 +74,7 @@ void KernelEmitter::storeToOwners(tile::DsmemStoreOp store, const Iteration &ite
   Layout layout = layoutOf(store.getValue());
   Layout address = layout.then(*store.getDsmem().getType().getMemory().rightInverse());
   uint64_t copies = layout.freeBits() & layout.in().mask({Dim::Register});
-  gf2::VectorsRef columns = address.columns(Dim::Register);
-  bool arePairs =
-      bytes == 4 && !columns.empty() && columns[0] == address.out().pack(Point({{Dim::Offset, 1}}));
+  bool arePairs = dsmemStore(store, cluster).width == 2;
   Value owner = isOwner(layout);
   const Registers &parts = tiles[store.getValue()];
   for (unsigned reg = 0; reg < parts.size(); reg += 1 + arePairs) {
@@ -106,31 +104,6 @@ void KernelEmitter::storeToOwners(tile::DsmemStoreOp store, const Iteration &ite
             ", [s]; }";
     assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
   }
-}
-
-/// The registers that a thread keeps because its own CTA owns their elements; none: these go
-/// through shared memory as well.
-std::optional<OwnRegisters> KernelEmitter::keptRegisters(Value dsmem) {
-  tile::DsmemStoreOp store;
-  tile::DsmemLoadOp load;
-  for (Operation *user : dsmem.getUsers()) {
-    if ((store && isa<tile::DsmemStoreOp>(user)) || (load && isa<tile::DsmemLoadOp>(user)))
-      return std::nullopt;
-    if (auto one = dyn_cast<tile::DsmemStoreOp>(user))
-      store = one;
-    if (auto one = dyn_cast<tile::DsmemLoadOp>(user))
-      load = one;
-  }
-  if (!store || !load || store->getBlock() != load->getBlock() || !store->isBeforeInBlock(load) ||
-      codegen::Emitter::byteWidth(elementOf(load)) != 4)
-    return std::nullopt;
-  unsigned last = load.getType().getRank() - 1;
-  Layout wanted = layoutOf(load).dropDim(last);
-  std::optional<OwnRegisters> own = ownRegisters(layoutOf(store.getValue()), wanted);
-  constexpr unsigned kVectorBits = 2; // log2 of the registers of a 16-byte vector
-  bool isWhole = own && own->registers.size() >= kVectorBits &&
-                 layoutOf(load) == wanted.expandDim(last, cluster);
-  return isWhole ? own : std::nullopt;
 }
 
 /// Permutes the registers: the field `bits` of a register's number becomes field ^ CTA rank.
@@ -235,24 +208,25 @@ LogicalResult KernelEmitter::emitDsmemStore(tile::DsmemStoreOp store) {
   tile::BufferType buffer = store.getDsmem().getType();
   Iteration iteration = this->iteration(store.getDsmem());
   Value isFirst = e.cmp(ICmpPredicate::eq, e.orI(lane, warp), e.integer(0, e.i32));
-  std::optional<OwnRegisters> own = keptRegisters(store.getDsmem());
-  int64_t expectedBytes = own ? buffer.getBytes() / cluster * (cluster - 1) : buffer.getBytes();
+  DsmemStore plan = dsmemStore(store, cluster);
+  bool isToPeers = plan.kind == DsmemStore::Kind::Peers;
+  int64_t expectedBytes =
+      isToPeers ? buffer.getBytes() / cluster * (cluster - 1) : buffer.getBytes();
   assembly("{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.expect_tx.shared::cta.b64 _, "
            "[$0], " +
                std::to_string(expectedBytes) + "; }",
            "r,r,~{memory}", Type(), {iteration.mbarrier, LLVM::ZExtOp::create(e.b, e.i32, isFirst)},
            /*hasEffects=*/true);
-  if (own) {
-    storeToPeers(store, *own, iteration);
+  if (isToPeers) {
+    storeToPeers(store, *keptRegisters(store.getDsmem(), cluster), iteration);
     return success();
   }
-  if (buffer.getMemory().in().bits(Dim::Block)) {
+  if (plan.kind == DsmemStore::Kind::Owners) {
     storeToOwners(store, iteration);
     return success();
   }
   uint64_t free = layout.freeBits(), others = cluster - 1;
-  uint64_t freeLanes = (free & layout.in().mask({Dim::Lane})) >> layout.in().shift(Dim::Lane);
-  bool usesLanes = (freeLanes & others) == others;
+  bool usesLanes = plan.kind == DsmemStore::Kind::Lanes;
   Value owner = isOwner(layout, threadDims, usesLanes ? others : 0);
   Layout address = layout.then(offsetsOf(buffer.getMemory()));
   uint64_t copies = free & layout.in().mask({Dim::Register});
@@ -296,7 +270,7 @@ LogicalResult KernelEmitter::emitDsmemLoad(tile::DsmemLoadOp load) {
   Iteration iteration = this->iteration(load.getDsmem());
   SharedAccess access = planLoad(load.getDsmem().getType().getMemory(), layoutOf(load),
                                  8 * codegen::Emitter::byteWidth(element), sharedFeaturesOf(gpu));
-  tiles[load.getResult()] = keptRegisters(load.getDsmem())
+  tiles[load.getResult()] = keptRegisters(load.getDsmem(), cluster)
                                 ? loadBesideKept(load, iteration)
                                 : loadAll({access, iteration.stage, 0}, element);
   Value next = e.addI(iterationNumber(load.getDsmem()), e.integer(1, e.i32));

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -32,8 +31,7 @@ static const CpuDescription &oneLane(bool fusesArithmetic) {
 KernelEmitter::KernelEmitter(tile::KernelOp kernel, LLVM::LLVMFuncOp function,
                              const PtxOptions &options, const GpuDescription &gpu)
     : kernel(kernel), function(function), options(options), gpu(gpu), coordinates(kernel),
-      warps(getHint(kernel.getHintsAttr(), "num_warps").value_or(4)),
-      cluster(getHint(kernel.getHintsAttr(), "cluster_size").value_or(1)),
+      warps(kernel.getNumWarps()), cluster(kernel.getClusterSize()),
       e(OpBuilder(kernel.getContext()), kernel.getLoc(), oneLane(options.fusesArithmetic)),
       maps(tensorMapsOf(kernel)) {}
 
@@ -179,7 +177,7 @@ void KernelEmitter::declare() {
   lane = e.andI(thread, e.integer(31, e.i32));
   warp = LLVM::LShrOp::create(e.b, thread, e.integer(5, e.i32));
 
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent_ctas") ||
+  bool isRow = kernel.getField(LaunchField::PersistentCtas) ||
                int64_t(kernel.getGridRank()) > launchAxes(kernel);
   SmallVector<Value> grid;
   unsigned word = 0;
@@ -225,7 +223,7 @@ void KernelEmitter::declare() {
   SmallVector<Value> ctaIds = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
   ctaIds.resize(launchAxes(kernel));
   bool hasGridAxis = ctaIds.size() > 1 || kernel.getGridRank() == 1;
-  if (hasGridAxis && cluster == 1 && !getHint(kernel.getHintsAttr(), "persistent_ctas") &&
+  if (hasGridAxis && cluster == 1 && !kernel.getField(LaunchField::PersistentCtas) &&
       hasGrowingLoops(kernel))
     ctaIds[0] = e.subI(e.subI(special("nctaid.x"), e.integer(1, e.i32)), ctaIds[0]);
   // The CTAs of a cluster are neighbours in the grid.
@@ -258,7 +256,7 @@ void KernelEmitter::computeProgramIds(SmallVector<Value> ctaIds, ArrayRef<Value>
   };
   Value linear = ctaIds.pop_back_val();
   unsigned rank = kernel.getGridRank();
-  std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "raster_group");
+  std::optional<int64_t> group = kernel.getField(TuningField::RasterGroup);
   if (group && rank >= 2 && ctaIds.empty()) {
     Value columns = narrow(grid[0]), rows = narrow(grid[1]), most = e.integer(*group, e.i32);
     Value rest = linear;

@@ -12,8 +12,7 @@
 #include "tessera/CodeGen/LLVM/Emitter.h"
 #include "tessera/CodeGen/PTX/PTX.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
-#include "tessera/Dialect/Tile/Analysis/Coordinates.h"
-#include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
+#include "tessera/Dialect/Tile/Analysis/Accesses.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Reduction.h"
 #include "tessera/Target/GpuDescription.h"
@@ -43,8 +42,6 @@ private:
     llvm::SmallVector<codegen::Ix> sizes, strides;
     Value from; // of an aligned row: its first element (i64)
   };
-  /// A load, gather, store or scatter.
-  struct Access;
 
   // Control (KernelEmitter.cpp)
   void declare();
@@ -166,7 +163,6 @@ private:
   LogicalResult emitClusterArrive(tile::ClusterArriveOp arrive);
   LogicalResult emitDsmemStore(tile::DsmemStoreOp store);
   void storeToOwners(tile::DsmemStoreOp store, const Iteration &iteration);
-  std::optional<OwnRegisters> keptRegisters(Value dsmem);
   void storeToPeers(tile::DsmemStoreOp store, const OwnRegisters &own, const Iteration &iteration);
   Registers loadBesideKept(tile::DsmemLoadOp load, const Iteration &iteration);
   void permuteByRank(Registers &registers, llvm::ArrayRef<unsigned> bits);
@@ -177,20 +173,18 @@ private:
   void emitAlignedRow(tile::AlignedRowOp row);
   LogicalResult emitLoad(mlir::Operation *op);
   /// A vector of an aligned row whose first and last elements may lie outside of the row.
-  Registers loadPartial(const Access &access, unsigned reg, unsigned width, mlir::TypedAttr pad);
-  void storePartial(const Access &access, unsigned reg, unsigned width, Value owner);
-  bool isMaskedLike(tile::StoreOp store, const Access &load) const;
-  bool isPadUnused(const Access &load) const;
-  Registers loadWords(const Access &access, unsigned reg, unsigned width, Value mask,
+  Registers loadPartial(const GlobalAccess &access, unsigned reg, unsigned width,
+                        mlir::TypedAttr pad);
+  void storePartial(const GlobalAccess &access, unsigned reg, unsigned width, Value owner);
+  Registers loadWords(const GlobalAccess &access, unsigned reg, unsigned width, Value mask,
                       mlir::TypedAttr pad);
   LogicalResult emitStore(tile::StoreOp store);
-  void storeWords(const Access &access, unsigned reg, unsigned width, Value mask);
+  void storeWords(const GlobalAccess &access, unsigned reg, unsigned width, Value mask);
   LogicalResult emitScatter(tile::ScatterOp scatter);
   LogicalResult emitCpAsync(tile::CpAsyncOp copy);
-  unsigned vectorWidth(const Access &access) const;
-  Value pointerOf(const Access &access, unsigned reg);
+  Value pointerOf(const GlobalAccess &access, unsigned reg);
   /// Whether an element, or all `width` elements of a vector, lie in the tensor; none: they do.
-  Value maskOf(const Access &access, unsigned reg, unsigned width = 1);
+  Value maskOf(const GlobalAccess &access, unsigned reg, unsigned width = 1);
   /// Converts between the elements of a tile and the words that an instruction moves.
   Registers unpack(mlir::ValueRange words, Type element);
   Registers pack(mlir::ValueRange elements, Type element);
@@ -212,7 +206,7 @@ private:
   Value assembly(llvm::StringRef text, llvm::StringRef constraints, Type result,
                  mlir::ValueRange operands, bool hasEffects = false);
   /// The L2 eviction policy of a load: the instruction's qualifier, and an operand after `results`.
-  /// Both are empty without the hint.
+  /// Both are empty without `l2_evict_last`.
   struct Policy {
     std::string suffix, operand;
   };

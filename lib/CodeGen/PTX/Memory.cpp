@@ -9,8 +9,6 @@
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -19,91 +17,7 @@ using namespace tessera::ptx;
 using codegen::Ix;
 using LLVM::ICmpPredicate;
 
-struct KernelEmitter::Access {
-  Operation *op = nullptr;
-  Value tile, view;
-  OperandRange coords;
-  ArrayRef<int64_t> dims;
-  bool isChecked;
-  OperandRange indices; // of a gather or scatter
-  Layout layout;
-  ArrayRef<int64_t> sizes;
-
-  Access(Value tile, Value view, OperandRange coords, ArrayRef<int64_t> dims, bool isChecked,
-         OperandRange indices)
-      : tile(tile), view(view), coords(coords), dims(dims), isChecked(isChecked), indices(indices) {
-    if (tile) {
-      layout = layoutOf(tile);
-      sizes = cast<RankedTensorType>(tile.getType()).getShape();
-    }
-  }
-  static Access of(Operation *op) {
-    Access access = read(op);
-    access.op = op;
-    return access;
-  }
-  static Access read(Operation *op) {
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      return {load.getResult(),          load.getView(),
-              load.getCoords(),          load.getDims(),
-              load.getPad().has_value(), load.getCoords().drop_front(load.getCoords().size())};
-    if (auto gather = dyn_cast<tile::GatherOp>(op))
-      return {gather.getResult(),          gather.getView(),   gather.getCoords(), gather.getDims(),
-              gather.getPad().has_value(), gather.getIndices()};
-    if (auto copy = dyn_cast<tile::CpAsyncOp>(op)) {
-      Access access(Value(), copy.getView(), copy.getCoords(), copy.getDims(), copy.getBounded(),
-                    copy.getCoords().drop_front(copy.getCoords().size()));
-      access.layout = copy.getVia().getValue();
-      access.sizes = copy.getBuffer().getType().getTile().getShape();
-      return access;
-    }
-    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
-      return {scatter.getValue(), scatter.getView(),    scatter.getCoords(),
-              scatter.getDims(),  scatter.getBounded(), scatter.getIndices()};
-    auto store = cast<tile::StoreOp>(op);
-    return {store.getValue(),   store.getView(),
-            store.getCoords(),  store.getDims(),
-            store.getBounded(), store.getCoords().drop_front(store.getCoords().size())};
-  }
-
-  tile::ViewType type() const { return cast<tile::ViewType>(view.getType()); }
-  /// The dimension of the tile along a dimension of the tensor.
-  std::optional<unsigned> tileDim(int64_t dim) const {
-    const auto *found = llvm::find(dims, dim);
-    return found == dims.end() ? std::nullopt : std::optional<unsigned>(found - dims.begin());
-  }
-  int64_t tileSize(int64_t dim) const {
-    std::optional<unsigned> place = tileDim(dim);
-    return place ? sizes[*place] : 1;
-  }
-  int64_t bytes() const { return codegen::Emitter::byteWidth(type().getElementType()); }
-};
-
-/// Whether a tile is constant along a dimension.
-static bool isUniformAlong(Value tile, int64_t dim) {
-  Operation *op = tile.getDefiningOp();
-  if (isa_and_nonnull<tile::ConstantOp, tile::SplatOp>(op))
-    return true;
-  if (auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op)) {
-    const auto *from = llvm::find(broadcast.getDims(), dim);
-    return from == broadcast.getDims().end() ||
-           isUniformAlong(broadcast.getInput(), from - broadcast.getDims().begin());
-  }
-  auto isSame = [&](Value operand) { return isUniformAlong(operand, dim); };
-  return isa_and_nonnull<tile::MapOp, tile::CastOp>(op) && llvm::all_of(op->getOperands(), isSame);
-}
-
-/// A gather or scatter accesses vectors only where neighbours in memory share their indices.
-unsigned KernelEmitter::vectorWidth(const Access &access) const {
-  for (auto [number, dim] : llvm::enumerate(access.dims)) {
-    auto isShared = [&, at = int64_t(number)](Value index) { return isUniformAlong(index, at); };
-    if (dim >= 0 && access.type().hasUnitStride(dim) && !llvm::all_of(access.indices, isShared))
-      return 1;
-  }
-  return coordinates.accessWidth(access.view, access.dims, access.layout, access.isChecked);
-}
-
-Value KernelEmitter::pointerOf(const Access &access, unsigned reg) {
+Value KernelEmitter::pointerOf(const GlobalAccess &access, unsigned reg) {
   const View &view = views[access.view];
   // The part that differs between registers is loop-invariant, so it is added last.
   Ix offset = 0, invariant = 0;
@@ -162,15 +76,10 @@ void KernelEmitter::emitAlignedRow(tile::AlignedRowOp row) {
                 from};
 }
 
-Value KernelEmitter::maskOf(const Access &access, unsigned reg, unsigned width) {
+Value KernelEmitter::maskOf(const GlobalAccess &access, unsigned reg, unsigned width) {
   Value mask;
-  for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim) {
-    int64_t extent = access.tileSize(dim);
-    // Where tiles divide the tensor, a tile that starts inside ends inside.
-    if (access.type().getDivisor(dim) % extent == 0 &&
-        coordinates.touches(access.coords[dim], access.view, dim, extent, access.op))
-      continue;
-    Ix index = e.mul(Ix(get(access.coords[dim])), extent);
+  for (int64_t dim : access.checkedDims) {
+    Ix index = e.mul(Ix(get(access.coords[dim])), access.tileSize(dim));
     if (std::optional<unsigned> place = access.tileDim(dim))
       index = e.add(index, coordinate(access.layout, reg, tensorDim(*place)));
     // Compared as unsigned, a negative position is past every size.
@@ -266,37 +175,9 @@ static std::string registerList(unsigned first, unsigned count) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Whether the bounds of a store mask all elements that lie outside of what is loaded.
-bool KernelEmitter::isMaskedLike(tile::StoreOp store, const Access &load) const {
-  Access stored = Access::of(store);
-  auto isBound = [&](int64_t dim) {
-    for (int64_t other = 0; other < int64_t(stored.coords.size()); ++other)
-      if (stored.coords[other] == load.coords[dim] && stored.tileDim(other) == load.tileDim(dim) &&
-          coordinates.size(stored.view, other) == coordinates.size(load.view, dim))
-        return true;
-    return false;
-  };
-  return store.getBounded() && llvm::all_of(llvm::seq<int64_t>(0, load.coords.size()), isBound);
-}
-
-/// Whether the pad of a load reaches, by elementwise operations, only stores that mask these
-/// elements. The pad then needs no value.
-bool KernelEmitter::isPadUnused(const Access &load) const {
-  llvm::SetVector<Value> made;
-  made.insert(load.tile);
-  for (unsigned i = 0; i < made.size(); ++i)
-    for (Operation *user : made[i].getUsers()) {
-      if (isa<tile::MapOp, tile::CastOp, tile::BitcastOp>(user))
-        made.insert(user->getResult(0));
-      else if (auto store = dyn_cast<tile::StoreOp>(user); !store || !isMaskedLike(store, load))
-        return false;
-    }
-  return true;
-}
-
 KernelEmitter::Policy KernelEmitter::addPolicy(SmallVectorImpl<Value> &operands,
                                                std::string &constraints, unsigned results) {
-  if (getHint(kernel.getHintsAttr(), "l2_evict_last") != 1 || !gpu.has(GpuFeature::CachePolicies))
+  if (kernel.getField(TuningField::L2EvictLast) != 1 || !gpu.has(GpuFeature::CachePolicies))
     return {};
   if (!evictLast) {
     OpBuilder::InsertionGuard guard(e.b);
@@ -310,7 +191,7 @@ KernelEmitter::Policy KernelEmitter::addPolicy(SmallVectorImpl<Value> &operands,
 
 /// Loads the words of `width` elements from register `reg` on. Where the mask is false they hold
 /// the pad, or anything without one.
-KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned reg,
+KernelEmitter::Registers KernelEmitter::loadWords(const GlobalAccess &access, unsigned reg,
                                                   unsigned width, Value mask, TypedAttr pad) {
   Type element = access.type().getElementType();
   unsigned bytes = width * access.bytes(), count = registersOf(bytes, access.bytes());
@@ -349,7 +230,7 @@ KernelEmitter::Registers KernelEmitter::loadWords(const Access &access, unsigned
   return loadedWords;
 }
 
-KernelEmitter::Registers KernelEmitter::loadPartial(const Access &access, unsigned reg,
+KernelEmitter::Registers KernelEmitter::loadPartial(const GlobalAccess &access, unsigned reg,
                                                     unsigned width, TypedAttr pad) {
   Type element = access.type().getElementType();
   SmallVector<Type> types(width, e.valueType(element));
@@ -368,14 +249,11 @@ KernelEmitter::Registers KernelEmitter::loadPartial(const Access &access, unsign
 }
 
 LogicalResult KernelEmitter::emitLoad(Operation *op) {
-  Access access = Access::of(op);
+  GlobalAccess access = globalAccess(op, coordinates);
   Type element = access.type().getElementType();
-  unsigned width = vectorWidth(access), registers = countRegisters(access.tile);
-  auto pad = op->getAttrOfType<TypedAttr>("pad");
-  // In a loop a load without a pad keeps its registers live across iterations.
-  if (isa<tile::LoadOp>(op) && op->getParentOp() == kernel && isPadUnused(access))
-    pad = nullptr;
-  if (access.isChecked && width > 1 && views[access.view].from) {
+  unsigned width = access.width, registers = countRegisters(access.tile);
+  auto pad = access.needsPad ? op->getAttrOfType<TypedAttr>("pad") : TypedAttr();
+  if (access.hasCutVectors) {
     Registers &parts = tiles[access.tile];
     for (unsigned reg = 0; reg < registers; reg += width)
       parts.append(loadPartial(access, reg, width, pad));
@@ -392,7 +270,8 @@ LogicalResult KernelEmitter::emitLoad(Operation *op) {
   return success();
 }
 
-void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned width, Value mask) {
+void KernelEmitter::storeWords(const GlobalAccess &access, unsigned reg, unsigned width,
+                               Value mask) {
   unsigned bytes = width * access.bytes(), count = registersOf(bytes, access.bytes());
   auto [type, kind] = instructionType(bytes, access.bytes());
   SmallVector<Value> operands = {pointerOf(access, reg)};
@@ -411,7 +290,8 @@ void KernelEmitter::storeWords(const Access &access, unsigned reg, unsigned widt
   assembly(text, constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
 }
 
-void KernelEmitter::storePartial(const Access &access, unsigned reg, unsigned width, Value owner) {
+void KernelEmitter::storePartial(const GlobalAccess &access, unsigned reg, unsigned width,
+                                 Value owner) {
   auto branch =
       scf::IfOp::create(e.b, TypeRange(), maskOf(access, reg, width), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.b);
@@ -425,12 +305,11 @@ void KernelEmitter::storePartial(const Access &access, unsigned reg, unsigned wi
 }
 
 LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
-  Access access = Access::of(store);
-  unsigned width = vectorWidth(access);
+  GlobalAccess access = globalAccess(store, coordinates);
+  unsigned width = access.width;
   Value owner = isOwner(access.layout);
-  bool isPartial = access.isChecked && width > 1 && views[access.view].from;
   for (unsigned reg = 0; reg < tiles[access.tile].size(); reg += width) {
-    if (isPartial) {
+    if (access.hasCutVectors) {
       storePartial(access, reg, width, owner);
       continue;
     }
@@ -444,7 +323,7 @@ LogicalResult KernelEmitter::emitStore(tile::StoreOp store) {
 LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
   if (scatter.getSum() && !scatter.getUnordered())
     return scatter.emitOpError("expected an unordered sum for PTX");
-  Access access = Access::of(scatter);
+  GlobalAccess access = globalAccess(scatter, coordinates);
   Type element = access.type().getElementType();
   auto [type, kind] = instructionType(access.bytes(), access.bytes());
   std::string instruction = "st.global" + type;
@@ -477,9 +356,9 @@ LogicalResult KernelEmitter::emitScatter(tile::ScatterOp scatter) {
 
 /// Copies chunks of 16 bytes; a masked chunk becomes zeros.
 LogicalResult KernelEmitter::emitCpAsync(tile::CpAsyncOp copy) {
-  Access access = Access::of(copy);
+  GlobalAccess access = globalAccess(copy, coordinates);
   constexpr unsigned kChunk = 16;
-  unsigned width = vectorWidth(access), bytes = access.bytes();
+  unsigned width = access.width, bytes = access.bytes();
   if (width * bytes != kChunk)
     return copy.emitError("expected rows that threads copy by 16 bytes, loadedWords ")
            << width * bytes;

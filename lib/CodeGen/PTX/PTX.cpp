@@ -9,7 +9,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "llvm/IR/CallingConv.h"
 #include "llvm/IR/InstIterator.h"
@@ -54,7 +53,7 @@ createMachine(const GpuDescription &gpu, const PtxOptions &options, std::string 
 
 /// Declares the function of a kernel: a 64-bit parameter per word, then one per tensor map.
 static LLVM::LLVMFuncOp declareFunction(OpBuilder &builder, tile::KernelOp kernel) {
-  bool isRow = getHint(kernel.getHintsAttr(), "persistent_ctas") ||
+  bool isRow = kernel.getField(LaunchField::PersistentCtas) ||
                int64_t(kernel.getGridRank()) > launchAxes(kernel);
   unsigned words = 0;
   forEachWord(kernel,
@@ -165,7 +164,7 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
       function->setCallingConv(llvm::CallingConv::PTX_Kernel);
       auto source = module.lookupSymbol<tile::KernelOp>(kernel.name);
       function->addFnAttr("nvvm.reqntid", std::to_string(kernel.threads));
-      if (std::optional<int64_t> ctas = getHint(source.getHintsAttr(), "min_ctas_per_sm"))
+      if (std::optional<int64_t> ctas = source.getField(TuningField::MinCtasPerSm))
         function->addFnAttr("nvvm.minctasm", std::to_string(*ctas));
       if (kernel.cluster > 1)
         function->addFnAttr("nvvm.cluster_dim", std::to_string(kernel.cluster) + ",1,1");

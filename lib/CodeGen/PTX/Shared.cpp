@@ -1,7 +1,7 @@
 //===- Shared.cpp - Buffers in shared memory ------------------------------===//
 //
-// Writes and reads with the instructions that lib/Layout plans for the layouts of tile and buffer.
-// An address is a part that depends on the thread and a constant per access.
+// Writes and reads with the instructions that sharedAccess (Accesses.h) gives for the layouts of
+// tile and buffer. An address is a part that depends on the thread and a constant per access.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -42,50 +42,23 @@ Value KernelEmitter::stageAddress(Value buffer, Value stage, Value shift) {
   return LLVM::GEPOp::create(e.b, start.getType(), e.i8, start, ValueRange(move));
 }
 
-/// The element width that makes lib/Layout plan accesses of single elements, for unaligned rows.
-static constexpr unsigned kUnaligned = 128;
-
 LogicalResult KernelEmitter::emitWrite(tile::SharedStoreOp write) {
   Type element = elementOf(write.getValue());
   Layout layout = layoutOf(write.getValue());
-  unsigned bits = write.getShift() ? kUnaligned : 8 * codegen::Emitter::byteWidth(element);
-  SharedAccess store =
-      planStore(write.getBuffer().getType().getMemory(), layout, bits, sharedFeaturesOf(gpu));
-  storeShared(store, stageAddress(write.getBuffer(), write.getStage(), write.getShift()),
+  storeShared(sharedAccess(write, sharedFeaturesOf(gpu)),
+              stageAddress(write.getBuffer(), write.getStage(), write.getShift()),
               tiles.lookup(write.getValue()), element, isOwner(layout, {Dim::Lane, Dim::Warp}));
   return success();
 }
 
-/// Whether the MMA that take a read as an operand can emit it fragment by fragment. No access to
-/// shared memory may be in between, and no other MMA, with which the read is meant to overlap. An
-/// accumulator is in registers as a whole from the start.
-static bool isLazy(tile::SharedLoadOp read) {
-  if (read.getShift())
-    return false;
-  auto isOperand = [&](Operation *user) {
-    auto mma = dyn_cast<tile::MmaOp>(user);
-    return mma && mma->getBlock() == read->getBlock() && mma.getAcc() != read.getResult();
-  };
-  if (!llvm::all_of(read->getUsers(), isOperand))
-    return false;
-  for (Operation *op = read->getNextNode(); op; op = op->getNextNode()) {
-    if (llvm::is_contained(read->getUsers(), op))
-      return true;
-    if (isa<tile::MmaOp>(op) || (!isa<tile::SharedLoadOp>(op) && !isMemoryEffectFree(op)))
-      return false;
-  }
-  return false;
-}
-
 LogicalResult KernelEmitter::emitRead(tile::SharedLoadOp read) {
   Type element = elementOf(read);
-  unsigned bits = read.getShift() ? kUnaligned : 8 * codegen::Emitter::byteWidth(element);
   Layout memory = read.getBuffer().getType().getMemory();
-  SharedAccess load = planLoad(memory, read.getElementLayout(), bits, sharedFeaturesOf(gpu));
-  LazyRead part{load, stageAddress(read.getBuffer(), read.getStage(), read.getShift()),
+  LazyRead part{sharedAccess(read, sharedFeaturesOf(gpu)),
+                stageAddress(read.getBuffer(), read.getStage(), read.getShift()),
                 offsetsOf(memory)(read.getFirstElement())};
   // An MMA loads its operands one k-step after the other, so that few are in registers at once.
-  if (isLazy(read)) {
+  if (isLoadedByFragments(read)) {
     reads[read.getResult()] = part;
     tiles[read.getResult()].assign(countRegisters(read), Value());
   } else {

@@ -10,8 +10,7 @@
 // two. A wgmma has a fence of its own where neither a wgmma nor a loop has left the accumulators in
 // their registers.
 //
-// Two narrow wgmma with the same left operand, such as those of the two halves of RoPE, share their
-// instructions: more columns per row that is read.
+// Two wgmma that are joined (tile-join-wgmma) share their instructions.
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
@@ -24,7 +23,7 @@ using namespace tessera::ptx;
 
 static constexpr int64_t kWarps = 4, kRows = 64; // of a warpgroup
 static constexpr int64_t kUnit = 16;             // bytes, of addresses in descriptors
-static constexpr int64_t kAddresses = 1 << 14;   // units that a descriptor can address
+static constexpr int64_t kAddresses = tile::WgmmaOp::kDescriptorBytes / kUnit;
 
 namespace {
 /// The text and the operands of inline assembly that updates accumulators, its first operands.
@@ -71,37 +70,6 @@ static SmallVector<unsigned> registersOf(const Layout &tile, const Layout &fragm
   return registers;
 }
 
-/// The distance in bytes from the right operand of a wgmma to that of the next one, where one
-/// instruction computes both; otherwise 0. They must have the same left operand in shared memory,
-/// and right operands that are one swizzle span wide: the instruction sees them as the spans of one
-/// matrix.
-static int64_t distanceToNext(tile::WgmmaOp mma) {
-  constexpr int64_t maxColumns = 256;
-  auto next = dyn_cast_or_null<tile::WgmmaOp>(mma->getNextNode());
-  if (!next || mma.getParts() > 1 || mma.getSpread().blocks > 1 || !mma.getLhsStage() ||
-      next.getLhs() != mma.getLhs() || next.getLhsStage() != mma.getLhsStage() ||
-      next.getRhsStage() != mma.getRhsStage() ||
-      next.getRhs().getType() != mma.getRhs().getType() || next.getAcc() == mma.getResult() ||
-      next.getAcc().getType() != mma.getAcc().getType())
-    return 0;
-  auto buffer = cast<tile::BufferType>(mma.getRhs().getType());
-  std::optional<SharedMatrix> how = tile::groupMatrix(buffer, /*over=*/0, /*parts=*/1);
-  int64_t n = mma.getMatrix()[1];
-  auto first = mma.getRhs().getDefiningOp<tile::AllocOp>(),
-       second = next.getRhs().getDefiningOp<tile::AllocOp>();
-  if (!how->isAcross || n * buffer.getElementBytes() != how->span || 2 * n > maxColumns || !first ||
-      !second || !first.getOffset() || !second.getOffset())
-    return 0;
-  int64_t distance = int64_t(*second.getOffset()) - int64_t(*first.getOffset());
-  return distance > 0 && distance < kUnit * kAddresses ? distance : 0;
-}
-
-/// Whether the instructions of the wgmma before it compute a wgmma.
-static bool isComputedBefore(tile::WgmmaOp mma) {
-  auto before = dyn_cast_or_null<tile::WgmmaOp>(mma->getPrevNode());
-  return before && distanceToNext(before) && !isComputedBefore(before);
-}
-
 /// An operand in shared memory. `over` is its K dimension: 0 of the right operand, 1 of the left
 /// one. `leading` replaces the distance between the spans of the matrix unless it is 0.
 KernelEmitter::WgmmaOperand KernelEmitter::wgmmaOperand(tile::WgmmaOp mma, Value buffer,
@@ -137,10 +105,10 @@ static std::string addRegisters(Text &text, ArrayRef<Value> words) {
 }
 
 LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
-  if (isComputedBefore(mma))
+  if (mma.isJoinedToPrevious())
     return success();
   SmallVector<tile::WgmmaOp, 2> products = {mma};
-  int64_t distance = distanceToNext(mma);
+  int64_t distance = mma.getJoin().value_or(0);
   if (distance)
     products.push_back(cast<tile::WgmmaOp>(mma->getNextNode()));
   RankedTensorType lhs = mma.getLeft();

@@ -75,12 +75,8 @@ private:
     kernel =
         sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
                                 builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
-    if (!plan.hints.empty()) {
-      mlir::NamedAttrList hints;
-      for (const auto &[hint, value] : plan.hints)
-        hints.append(hint, builder.getI64IntegerAttr(value));
-      kernel.setHintsAttr(hints.getDictionary(builder.getContext()));
-    }
+    kernel.changeConfig(plan.launch, "the cost model");
+    kernel.changeConfig(plan.tuning, "the cost model");
     if (!plan.notes.empty()) {
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
@@ -106,57 +102,67 @@ private:
     }
   }
 
-  /// Two kernels: one carries states over a part of the stream each and stores them, the other
-  /// merges the parts (one more stream, over the parts, whose exponents are the stored gauges) and
-  /// finishes.
-  void runSplit(mlir::Location loc, llvm::StringRef name,
-                llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    std::string part = pool.freshDim("part", SymExpr(plan.split));
-    std::vector<unsigned> used;
-    llvm::SmallVector<mlir::Type> types;
+  /// The states that are stored for each part of a split stream.
+  struct Parts {
+    std::string dim;                     ///< counts the parts
+    std::vector<unsigned> states;        ///< the numbers of the states
+    llvm::SmallVector<mlir::Type> types; ///< of the tensors that hold them
+  };
+
+  Parts collectParts() {
+    Parts parts{pool.freshDim("part", SymExpr(plan.split)), {}, {}};
     for (auto [number, state] : llvm::enumerate(plan.states)) {
       if (!state.used)
         continue;
-      used.push_back(number);
+      parts.states.push_back(number);
       llvm::SmallVector<SymExpr> shape{SymExpr(plan.split)};
       for (const KernelDim &dim : plan.dims)
         if (state.node->dims.count(dim.name))
           shape.push_back(dim.size);
-      types.push_back(gir::TensorType::get(shape, state.node->type));
+      parts.types.push_back(gir::TensorType::get(shape, state.node->type));
     }
-    auto indexOf = [&](const StreamState &state) {
-      std::vector<SymExpr> index{SymExpr::symbol(part)};
-      for (const KernelDim &dim : plan.dims)
-        if (state.node->dims.count(dim.name))
-          index.push_back(SymExpr::symbol(dim.name));
-      return strings(index);
-    };
+    return parts;
+  }
 
-    std::vector<KernelDim> partDims{{part, SymExpr(plan.split), sched::kParallel, 1}};
+  /// Where the tensor of a state holds a part's element.
+  mlir::ArrayAttr partIndex(const Parts &parts, const StreamState &state) {
+    std::vector<SymExpr> index{SymExpr::symbol(parts.dim)};
+    for (const KernelDim &dim : plan.dims)
+      if (state.node->dims.count(dim.name))
+        index.push_back(SymExpr::symbol(dim.name));
+    return strings(index);
+  }
+
+  /// The kernel that carries states over a part of the stream each and stores them.
+  sched::KernelOp emitPartsKernel(mlir::Location loc, llvm::StringRef name, const Parts &parts,
+                                  llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    std::vector<KernelDim> partDims{{parts.dim, SymExpr(plan.split), sched::kParallel, 1}};
     partDims.insert(partDims.end(), plan.dims.begin(), plan.dims.end());
-    sched::KernelOp parts;
-    {
-      mlir::OpBuilder::InsertionGuard guard(builder);
-      llvm::SmallVector<mlir::Value> operands;
-      for (mlir::Value input : inputs)
-        operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
-      open(loc, (name + "_parts").str(), partDims, operands, types);
-      for (auto [i, input] : llvm::enumerate(inputs))
-        arguments[input] = kernel.getBody().getArgument(i);
-      splitDim = part;
-      emitPass(0, loc);
-      splitDim.clear();
-      for (auto [i, number] : llvm::enumerate(used)) {
-        const StreamState &state = plan.states[number];
-        // Every part has its own states.
-        mlir::Value value = kernelValues.at(state.node);
-        sched::StoreOp::create(builder, loc, value,
-                               kernel.getBody().getArgument(operands.size() + i), indexOf(state));
-      }
-      parts = kernel;
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    llvm::SmallVector<mlir::Value> operands;
+    for (mlir::Value input : inputs)
+      operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
+    open(loc, (name + "_parts").str(), partDims, operands, parts.types);
+    for (auto [i, input] : llvm::enumerate(inputs))
+      arguments[input] = kernel.getBody().getArgument(i);
+    splitDim = parts.dim;
+    emitPass(0, loc);
+    splitDim.clear();
+    for (auto [i, number] : llvm::enumerate(parts.states)) {
+      const StreamState &state = plan.states[number];
+      // Every part has its own states.
+      mlir::Value value = kernelValues.at(state.node);
+      sched::StoreOp::create(builder, loc, value, kernel.getBody().getArgument(operands.size() + i),
+                             partIndex(parts, state));
     }
+    return kernel;
+  }
 
-    std::vector<KernelDim> mergeDims{{part, SymExpr(plan.split), sched::kStream, plan.split}};
+  /// The dimensions of the kernel that merges parts. All parts are in one tile, so there is less
+  /// room for other dimensions: of products for the first, which leave the last as many as their
+  /// tiles need, of others for all but the last.
+  std::vector<KernelDim> mergeDims(const Parts &parts) {
+    std::vector<KernelDim> result{{parts.dim, SymExpr(plan.split), sched::kStream, plan.split}};
     DimSet needed;
     for (const KernelOutput &output : plan.outputs) {
       needed.insert(output.resolved->dims.begin(), output.resolved->dims.end());
@@ -164,12 +170,10 @@ private:
     }
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel || needed.count(dim.name))
-        mergeDims.push_back(dim);
-    // All parts are in one tile, so there is less room for other dimensions: of products for the
-    // first, which leave the last as many as their tiles need, of others for all but the last.
+        result.push_back(dim);
     int64_t elements = plan.split, least = plan.multiplies ? 16 : 1;
     llvm::SmallVector<KernelDim *> others;
-    for (KernelDim &dim : mergeDims)
+    for (KernelDim &dim : result)
       if (plan.mergeElements && dim.role == sched::kParallel)
         others.push_back(&dim);
     if (!plan.multiplies)
@@ -179,18 +183,33 @@ private:
         dim->tile /= 2;
       elements *= dim->tile;
     }
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    open(loc, (name + "_merge").str(), mergeDims, tensorsRead(false), plan.outputs, written);
+    return result;
+  }
+
+  /// A state of a part relative to the gauge of all parts; `own` is the gauge of the part.
+  mlir::Value rescalePart(const StreamState &state, mlir::Value loaded, mlir::Value gauge,
+                          mlir::Value own, mlir::Value weight, mlir::Location loc) {
+    if (weight)
+      return sched::MapOp::create(builder, loc, loaded.getType(),
+                                  builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
+                                  mlir::ValueRange{weight, loaded});
+    // A part whose extremum is not the extremum of all counts for nothing.
+    mlir::Value counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
+    if (llvm::isa<mlir::FloatType>(plan.states[state.gauge].node->type))
+      counts = emitMap(ScalarOp::Or, {counts, emitMap(ScalarOp::IsNan, {own}, loc)}, loc);
+    return emitMap(ScalarOp::Where,
+                   {counts, loaded, emit(pool.identity(state.monoid, state.node->type))}, loc);
+  }
+
+  /// The stream over the parts, whose tensors are the kernel's arguments from `first` on. Its
+  /// exponents are the stored gauges.
+  void emitMergeStream(mlir::Location loc, const Parts &parts, unsigned first) {
     mlir::Block *block = &kernel.getBody().front();
-    unsigned firstOutput = kernel.getInputs().size();
-    kernel.getInputsMutable().append(parts.getResults());
-    for (auto [i, type] : llvm::enumerate(types))
-      block->insertArgument(firstOutput + i, type, loc);
     llvm::SmallVector<mlir::Type> stateTypes;
-    for (unsigned number : used)
+    for (unsigned number : parts.states)
       stateTypes.push_back(valType(plan.states[number].node));
     SymExpr size(plan.split);
-    stream = sched::StreamOp::create(builder, loc, stateTypes, builder.getStrArrayAttr({part}),
+    stream = sched::StreamOp::create(builder, loc, stateTypes, builder.getStrArrayAttr({parts.dim}),
                                      strings({SymExpr(0), size}), strings({SymExpr(0), size}),
                                      builder.getF64FloatAttr(0));
     {
@@ -198,13 +217,13 @@ private:
       builder.setInsertionPointToEnd(&stream.getBody().emplaceBlock());
       std::map<unsigned, mlir::Value> gauges, weights, references;
       llvm::SmallVector<mlir::Value> yields;
-      for (auto [i, number] : llvm::enumerate(used)) {
+      for (auto [i, number] : llvm::enumerate(parts.states)) {
         const StreamState &state = plan.states[number];
         DimSet withPart = state.node->dims;
-        withPart.insert(part);
+        withPart.insert(parts.dim);
         mlir::Value loaded =
             sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
-                                  block->getArgument(firstOutput + i), indexOf(state));
+                                  block->getArgument(first + i), partIndex(parts, state));
         if (state.isGauge) {
           addGauge(state, number, loaded, gauges, weights);
           references[number] = loaded;
@@ -212,20 +231,10 @@ private:
           continue;
         }
         mlir::Value gauge;
-        if (state.gauge >= 0)
+        if (state.gauge >= 0) {
           gauge = gauges.at(state.gauge);
-        if (gauge && !plan.weightOf(state)) {
-          // A part whose extremum is not the extremum of all counts for nothing.
-          mlir::Value own = references.at(state.gauge),
-                      counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
-          if (llvm::isa<mlir::FloatType>(plan.states[state.gauge].node->type))
-            counts = emitMap(ScalarOp::Or, {counts, emitMap(ScalarOp::IsNan, {own}, loc)}, loc);
-          loaded = emitMap(ScalarOp::Where,
-                           {counts, loaded, emit(pool.unit(state.monoid, state.node->type))}, loc);
-        } else if (gauge) {
-          loaded = sched::MapOp::create(builder, loc, loaded.getType(),
-                                        builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
-                                        mlir::ValueRange{weights.at(state.gauge), loaded});
+          mlir::Value weight = plan.weightOf(state) ? weights.at(state.gauge) : mlir::Value();
+          loaded = rescalePart(state, loaded, gauge, references.at(state.gauge), weight, loc);
         }
         yields.push_back(sched::AccumulateOp::create(
             builder, loc, valType(state.node), builder.getStringAttr(reduceOpName(state.monoid)),
@@ -233,9 +242,24 @@ private:
       }
       sched::YieldOp::create(builder, loc, yields);
     }
-    for (auto [i, number] : llvm::enumerate(used))
+    for (auto [i, number] : llvm::enumerate(parts.states))
       kernelValues[plan.states[number].node] = stream.getResult(i);
     stream = nullptr;
+  }
+
+  /// Two kernels: one carries states over a part of the stream each and stores them, the other
+  /// merges the parts (one more stream, over the parts) and finishes.
+  void runSplit(mlir::Location loc, llvm::StringRef name,
+                llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+    Parts parts = collectParts();
+    sched::KernelOp stored = emitPartsKernel(loc, name, parts, written);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    open(loc, (name + "_merge").str(), mergeDims(parts), tensorsRead(false), plan.outputs, written);
+    unsigned first = kernel.getInputs().size();
+    kernel.getInputsMutable().append(stored.getResults());
+    for (auto [i, type] : llvm::enumerate(parts.types))
+      kernel.getBody().front().insertArgument(first + i, type, loc);
+    emitMergeStream(loc, parts, first);
     close(written);
   }
 
@@ -244,7 +268,7 @@ private:
     std::vector<Expr> roots;
     for (const KernelOutput &output : plan.outputs) {
       roots.push_back(output.resolved);
-      for (const ExprPool::Place &place : pool.placesIn(output.index))
+      for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index))
         roots.push_back(place.value);
     }
     for (const StreamState &state : plan.states)
@@ -330,7 +354,7 @@ private:
     PlacedIndex result;
     std::map<std::string, SymExpr> names;
     llvm::SmallVector<SymExpr> below, index;
-    for (const ExprPool::Place &place : pool.placesIn(indices)) {
+    for (const ExprPool::GatherIndex &place : pool.gathersIn(indices)) {
       names.emplace(place.symbol, SymExpr::symbol("#" + std::to_string(below.size())));
       result.places.push_back(emit(place.value));
       below.push_back(place.size);
@@ -411,10 +435,10 @@ private:
     return result;
   }
 
-  /// The condition stands before the value that is told.
+  /// The condition precedes the value that is reported.
   void emitCheck(const KernelOutput &condition, const KernelOutput &value) {
-    mlir::Value holds = emit(condition.resolved), told = emit(value.resolved);
-    sched::CheckOp::create(builder, condition.check->getLoc(), holds, told,
+    mlir::Value holds = emit(condition.resolved), reported = emit(value.resolved);
+    sched::CheckOp::create(builder, condition.check->getLoc(), holds, reported,
                            llvm::cast<gir::CheckOp>(condition.check).getFailure());
   }
 

@@ -1,9 +1,9 @@
 //===- GraphToSchedule.cpp - Graph IR to Schedule IR ----------------------===//
 //
-// Starts from the values that must be in memory (results, pieces of concatenations) and asks for
-// each what one kernel can compute of it. Where planning says that a value inside cannot be, or is
-// too expensive to be, part of the kernel, that value is stored too and the partition is made anew.
-// Kernels that meet the same elements become one.
+// Starts from the values that must be in memory (results, parts of concatenations) and plans for
+// each what one kernel can compute. If planning finds that a value cannot be part of the kernel, or
+// would be too expensive in it, that value is stored, too, and the partition starts again. Kernels
+// that read the same elements are merged.
 //
 //===----------------------------------------------------------------------===//
 #include "Emit.h"
@@ -51,14 +51,14 @@ gir::TensorType memoryType(mlir::Value stored) {
 }
 
 /// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
-/// what is added or put at computed places. Or a check, which writes nothing.
+/// sources that are scattered or added to computed indices. Or a check, which writes nothing.
 struct Root {
   mlir::Value stored;
   mlir::Value source;
   int64_t dim = -1; ///< concatenation: the dimension and where the part begins
   SymExpr offset = SymExpr(0);
   mlir::Value indices = {}; ///< sources that go to these indices along the dimension
-  bool isSum = false;       ///< they are added there; else they and only they are the tensor
+  bool isSum = false;       ///< they are added; otherwise they are the whole tensor
   gir::CheckOp check = {};
 };
 
@@ -135,7 +135,7 @@ private:
     return print.getValue();
   }
 
-  /// Stores a computed operand of a product that is better read from memory; false if there is
+  /// Stores a computed operand of a contraction that is better read from memory; false if there is
   /// none.
   bool storeOperand() {
     mlir::Value operand =
@@ -144,7 +144,7 @@ private:
       return false;
     stored.insert(operand);
     operands.insert(operand);
-    reasons.push_back("a product reads it many times, and tensor cores are fed from memory");
+    reasons.push_back("a contraction reads it many times, and tensor cores are fed from memory");
     return true;
   }
 
@@ -188,7 +188,7 @@ private:
     return roots;
   }
 
-  /// Plans one kernel per root; the first cut that is asked for is returned.
+  /// Plans one kernel per root; returns the first cut.
   std::optional<Cut> plan() {
     kernels.clear();
     std::vector<mlir::Value> values(stored.begin(), stored.end());
@@ -244,7 +244,7 @@ private:
       output.check = root.check;
       if (root.stored)
         output.type = memoryType(root.stored);
-      // A reshape is written by walking its input: the element number is the same.
+      // A kernel writes a reshape over the dimensions of its input: the element number is the same.
       mlir::Value source = root.source;
       bool asRoot = source == root.stored;
       bool flat = false;
@@ -267,7 +267,7 @@ private:
           index.push_back(SymExpr(0));
           continue;
         }
-        // Outputs of one kernel walk the same dimensions where their sizes agree in order.
+        // Outputs of one kernel share dimensions if their sizes agree in order.
         auto same = std::find_if(available.begin(), available.end(), [&](const std::string &name) {
           return kernel.pool->dimSize(name) == size;
         });
@@ -312,36 +312,36 @@ private:
     return planStreams(*kernel.pool, facts, machine, kernel.plan);
   }
 
-  /// Sources that are put somewhere are computed in any order. Those that are added go one after
-  /// the other along their dimension, which is walked in order, while programs share the others; on
-  /// GPUs programs share them all.
+  /// Scattered sources are computed in any order. Sources that are added are processed in order
+  /// along their dimension, while grid tasks share the other dimensions; on GPUs, CTAs share all
+  /// dimensions.
   std::optional<Cut> sendTo(Kernel &kernel, Puller &puller, const Root &root,
                             llvm::ArrayRef<SymExpr> index, KernelOutput &output) {
     Expr place = puller.pull(root.indices, std::vector<SymExpr>(index.begin(), index.end()));
     if (puller.cut)
       return puller.cut;
     for (auto [value, e] : {std::pair(root.source, output.expr), std::pair(root.indices, place)}) {
-      // The sources' own walk is the only stream of a kernel that adds them.
+      // The dimension of the sources is the only stream of a kernel that adds them.
       bool streams = false;
       visitExprs({e}, [&](Expr part) {
         streams |= part->kind == ExprNode::Reduce || (root.isSum && part->kind == ExprNode::Scan);
       });
       if (streams)
-        return Cut{value, "it is sent to computed places", true};
+        return Cut{value, "it is scattered to computed indices", true};
     }
     SymExpr size = tensorType(root.stored).getDim(root.dim);
     if (!root.isSum) {
       output.index.resize(root.dim);
-      output.index.push_back(kernel.pool->placeSymbol(place, size));
+      output.index.push_back(kernel.pool->gatherSymbol(place, size));
       return std::nullopt;
     }
-    // What is the same for all sources along the dimension would be sent once; from memory it is
+    // A value that all sources along the dimension share would be scattered once; from memory it is
     // read for each.
     SymExpr along = index[root.dim];
     if (along.isSymbol() && !place->dims.count(along.symbolName()))
-      return Cut{root.indices, "it says for each element where it is sent", true};
+      return Cut{root.indices, "it holds the indices of a scatter", true};
     output.isSum = true;
-    output.index[root.dim] = kernel.pool->placeSymbol(place, size);
+    output.index[root.dim] = kernel.pool->gatherSymbol(place, size);
     output.isUnordered = machine.isGpu;
     if (along.isSymbol() && !machine.isGpu)
       kernel.plan.stream = {along.symbolName()};
@@ -389,16 +389,16 @@ private:
     return std::nullopt;
   }
 
-  /// Stores what few programs would reduce long rows or columns to, to go over them again: kernels
-  /// that reduce alone cut their streams into parts, and all programs share the rest. False if
-  /// there is none.
+  /// Stores reductions of long rows or columns that few CTAs would compute and then read again:
+  /// kernels that only reduce can split their streams, and all CTAs share the rest. False if there
+  /// is none.
   bool storeLonely(const Kernels &trial) {
     size_t before = stored.size();
     for (auto &kernel : trial)
       if (isLonely(*kernel))
         visitExprs(exprsOf(*kernel), [&](Expr e) {
           if (isLevel(kernel->plan, e) && e->origin && stored.insert(e->origin))
-            reasons.push_back("few programs would go over it more than once");
+            reasons.push_back("few CTAs would loop over it more than once");
         });
     return stored.size() > before;
   }
@@ -410,8 +410,8 @@ private:
     return result;
   }
 
-  /// Whether a kernel goes over what it reduces more than once, by so few programs that this takes
-  /// longer than to read it once more in kernels of many.
+  /// Whether a kernel reads what it reduces more than once, with so few CTAs that this takes longer
+  /// than one more read in kernels of many.
   bool isLonely(Kernel &kernel) {
     constexpr double ofLaunches = 32 << 20; // what memory moves while kernels begin, in bytes
     KernelPlan &plan = kernel.plan;
@@ -439,9 +439,8 @@ private:
     for (const KernelDim &dim : plan.dims)
       if (dim.role == sched::kParallel)
         programs *= double(llvm::divideCeil(facts.hint(dim.size), dim.tile));
-    for (const auto &[name, value] : plan.hints)
-      programs *= name == "cluster_size" ? double(value) : 1;
-    // Two passes by a part of the machine, and three by all of it.
+    programs *= double(plan.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize));
+    // Compares two passes on a part of the device with three on all of it.
     double busy = std::min(1.0, programs / double(machine.cores));
     return bytes * (2 / busy - 3) > ofLaunches;
   }
@@ -485,7 +484,7 @@ private:
     return groups;
   }
 
-  /// How many reductions do not go along the stream.
+  /// The number of reductions that are not along the stream.
   static unsigned innerReductions(const Kernel &kernel) {
     unsigned count = 0;
     visitExprs(exprsOf(kernel),
@@ -530,7 +529,7 @@ private:
       for (const std::string &name : names) {
         if (joined->pool->isDim(name))
           (isFirst ? firstDims : secondDims).insert(name);
-        // A stream may leave blocks out, a check may not.
+        // A stream may skip blocks, a check may not.
         if (output.check && stream.count(name))
           return nullptr;
       }
@@ -554,7 +553,7 @@ private:
       shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() &&
                 seen.count(e);
     });
-    // On a GPU, statistics of rows and of columns leave no large tiles to one program.
+    // On a GPU, statistics of both rows and columns leave no large tiles.
     bool isMixed =
         machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
     return shares && !isMixed && !isLonely(*joined) ? std::move(joined) : nullptr;
@@ -601,15 +600,16 @@ private:
   mlir::func::FuncOp function;
   const MachineModel &machine;
   SizeFacts facts;
-  bool strict;         ///< everything is rounded where the program says, and nothing is rearranged
-  bool batchInvariant; ///< a row is computed in the same way whatever stands beside it
+  bool strict;         ///< every rounding of the program happens, and nothing is reordered
+  bool batchInvariant; ///< a row is computed in the same way for every number of rows
   llvm::SetVector<mlir::Value> stored;
-  llvm::SetVector<mlir::Value> operands; ///< of products, made before them
+  llvm::SetVector<mlir::Value> operands; ///< of contractions, computed before them
   std::vector<std::string> reasons;
   Kernels kernels;
 };
 
-/// Notes the one narrow type of all products' operands; kernels may carry wider values to them.
+/// Notes the common narrow type of all contractions' operands; kernels may carry wider values up to
+/// them.
 void noteProductType(mlir::func::FuncOp function) {
   mlir::Type common;
   bool agree = true;

@@ -36,12 +36,12 @@ struct KernelOutput {
   mlir::Type type;            ///< of the memory that it is stored in
   std::vector<SymExpr> index; ///< where, over the dimensions
   Expr expr = nullptr;        ///< the element
-  int pass = -1;              ///< the pass that stores it, -1 behind the last
+  int pass = -1;              ///< the pass that stores it, -1: after the last
   Expr resolved = nullptr;    ///< the element in terms of states
   bool isSum = false;         ///< it is added to what is there, in the order of the stream
-  bool isUnordered = false;   ///< a sum in order of arrival, which no stream walks
+  bool isUnordered = false;   ///< a sum in any order, without a stream
   mlir::Operation *check =
-      nullptr; ///< what is not stored: the condition of a check, and behind it its value
+      nullptr; ///< a check: its condition and, as the next output, the reported value
 };
 
 struct KernelDim {
@@ -56,16 +56,16 @@ struct KernelPlan {
   std::vector<std::string> stream; ///< stream dimensions, outermost first
   std::vector<StreamState> states;
   unsigned passes = 0;
-  std::vector<KernelDim> dims;                        ///< canonical order, filled by the cost model
-  std::vector<std::pair<std::string, int64_t>> hints; ///< how programs run
-  llvm::StringRef backend; ///< to a GPU that has two; none: the program's
-  bool alignsRows = false; ///< it copies an operand of a product whose rows begin anywhere
-  int64_t split = 1;       ///< parts of the stream that run apart, to be merged by a second kernel
-  int64_t mergeElements = 0; ///< the largest tile of all parts in that kernel; 0: any
-  bool multiplies = false;   ///< whether it makes products
-  bool batchInvariant =
-      false; ///< nothing that decides the order of a row's sums may depend on other rows
-  bool narrowsProducts = false; ///< what is multiplied is rounded to 16 bits or less
+  std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
+  LaunchConfig launch;
+  TuningConfig tuning;
+  llvm::StringRef backend;      ///< on a GPU with two; empty: that of the program
+  bool alignsRows = false;      ///< it copies an operand of a contraction with unaligned rows
+  int64_t split = 1;            ///< parts of a split stream, which a second kernel merges
+  int64_t mergeElements = 0;    ///< the largest tile of all parts in that kernel; 0: any
+  bool multiplies = false;      ///< whether it has contractions
+  bool batchInvariant = false;  ///< the order of a row's sums may not depend on other rows
+  bool narrowsProducts = false; ///< MMA operands are rounded to 16 bits or less
   bool visitsRanges =
       false; ///< blocks that depend on data are found before the loop, not tested in it
   std::vector<std::string> notes;

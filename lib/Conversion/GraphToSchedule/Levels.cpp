@@ -127,7 +127,7 @@ private:
     if (!isExtremum || !body->isMap(ScalarOp::Where) || level->type.isInteger(1))
       return nullptr;
     Expr condition = body->args[0], chosen = body->args[1], other = body->args[2];
-    Expr m = sep.indicatorOf(condition), unit = pool.unit(level->monoid, level->type);
+    Expr m = sep.indicatorOf(condition), unit = pool.identity(level->monoid, level->type);
     if (!m && other == unit)
       m = sep.indicatorOrNanOf(condition);
     if (!m || sep.hasR(chosen) || sep.hasX(other) || sep.hasR(other))
@@ -287,9 +287,9 @@ private:
 
   void resolveOutput(KernelOutput &output) {
     Separator sep = separator(0);
-    // An element that does not depend on the stream is still stored along it if its place does.
+    // An element that does not depend on the stream is still stored along it if its index does.
     bool streamed = output.expr->dependsOn(plan.streamSet());
-    for (const ExprPool::Place &place : pool.placesIn(output.index))
+    for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index))
       streamed |= place.value->dependsOn(plan.streamSet());
     for (SymExpr e : output.index) {
       std::set<std::string> names;

@@ -1,10 +1,9 @@
-//===- LimitWork.cpp - Tiles whose work is a bounded piece of code --------===//
+//===- LimitWork.cpp - Limits the code of a tile --------------------------===//
 //
-// What a thread computes of its elements of a tile is one straight piece of code: a sine takes
-// dozens of instructions for each of them. NVIDIA's assembler takes minutes over the longest ones,
-// and has no registers for what they have in flight. The sum of all instructions is estimated;
-// while it is too large, the expression that has most of them gets a smaller tile along its longest
-// side.
+// The code of a thread for its elements of a tile is unrolled: a sine takes dozens of instructions
+// per element. ptxas takes minutes for the longest kernels, and has no registers for their live
+// values. The number of instructions is estimated. While it is too large, the expression with most
+// of them gets a smaller tile along its longest side.
 //
 //===----------------------------------------------------------------------===//
 #include "LimitWork.h"
@@ -49,17 +48,14 @@ namespace {
 class Sides {
 public:
   explicit Sides(const KernelShape &shape) : shape(shape) {
-    for (const auto &[name, value] : shape.hints) {
-      threads *= name == "num_warps" ? value : 1;
-      cluster *= name == "cluster_size" ? value : 1;
-      isGrouped |= name == "wgmma";
-    }
-    if (llvm::any_of(shape.hints, [](const auto &hint) { return hint.first == "cluster_axis"; }))
-      cluster = 1;
+    threads *= shape.launch.get(LaunchField::NumWarps).value_or(1);
+    isGrouped = shape.tuning.get(TuningField::Wgmma) == 1;
+    if (!shape.launch.get(LaunchField::ClusterAxis))
+      cluster = shape.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize);
   }
 
   bool canShrink(const Dim &dim) const { return dim.tile > least(dim); }
-  /// Blocks of a cluster share what products sum over.
+  /// The CTAs of a cluster split the K dimension.
   int64_t ofBlock(const Dim &dim) const { return std::max<int64_t>(1, dim.tile / sharers(dim)); }
   int64_t ofThread(int64_t elements) const { return std::max<int64_t>(1, elements / threads); }
 
@@ -70,7 +66,7 @@ private:
     for (const KernelShape::Contraction &c : shape.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns, &c.over})
         if (llvm::is_contained(*side, dim.name)) {
-          // Rows of warpgroups go with their number, and steps with what copies bring at once.
+          // The number of warpgroups determines their rows, and the copies determine the k-step.
           if (isGrouped)
             return side == &c.columns && dim.role == Dim::Parallel ? ofGroups : dim.tile;
           return ofTensorCores * sharers(dim);

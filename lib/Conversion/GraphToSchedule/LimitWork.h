@@ -1,4 +1,4 @@
-//===- LimitWork.h - Tiles whose work is a bounded piece of code -*- C++ -*-===//
+//===- LimitWork.h - Limits the code of a tile ------------------*- C++ -*-===//
 #ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LIMITWORK_H
 #define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_LIMITWORK_H
 
@@ -10,9 +10,9 @@ namespace tessera {
 /// Instructions for one element of an expression, about.
 int64_t instructionsOf(Expr e);
 
-/// Halves tiles of a kernel with products, for a GPU whose tiles are in registers, until what a
-/// thread computes element by element is not too long. `work` has each expression once that is
-/// computed so: of products their sides.
+/// Halves tiles of a kernel with contractions, for a GPU whose tiles are in registers, until the
+/// elementwise code of a thread is short enough. `work` has each expression that is computed
+/// elementwise once, also operands of contractions.
 void limitWork(llvm::ArrayRef<Expr> work, KernelShape &shape);
 
 } // namespace tessera

@@ -1,11 +1,11 @@
-//===- MergeRows.cpp - Dimensions that are walked as one ------------------===//
+//===- MergeRows.cpp - Merges dimensions that occur only together ---------===//
 //
-// In (b, s, d) times (d, n) every program packs the matrix for itself, and a tile has rows of one
-// batch. With few rows in a batch that is most of the work. Where b and s always travel together,
-// as b·S + s in the elements' numbers, they are one dimension of B·S rows.
+// In (b, s, d) times (d, n), every grid task packs the matrix for itself, and a tile has rows of
+// one batch. With few rows per batch, that is most of the work. If b and s occur only together, as
+// b·S + s in the elements' numbers, they become one dimension of B·S rows.
 //
-// A sum over m and n is a stream of two dimensions, of which a GPU could cut the rows alone. Where
-// they travel together it is one of M·N elements.
+// A sum over m and n is a stream of two dimensions, of which a GPU could split only the rows. If
+// they occur only together, the stream has one dimension of M·N elements.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeRows.h"
@@ -15,7 +15,7 @@
 
 using namespace tessera;
 
-/// So many rows are enough for a tile.
+/// From this number of rows on, a batch is enough for a tile.
 static constexpr int64_t kManyRows = 512;
 
 namespace {
@@ -70,7 +70,7 @@ private:
 };
 } // namespace
 
-/// Whether a sum of products multiplies what depends on the run by a matrix that does not.
+/// Whether a contraction multiplies something that depends on the run by a matrix that does not.
 static bool multipliesByMatrix(llvm::ArrayRef<Expr> roots, const Run &run) {
   bool found = false;
   visitExprs(roots, [&](Expr e) {
@@ -94,7 +94,7 @@ static bool mergeRun(ExprPool &pool, const SizeFacts &facts, const Run &run,
   std::vector<Expr> roots;
   for (const KernelOutput &output : outputs) {
     bool isPlain = !output.check && !output.isSum && !output.isUnordered;
-    if (!isPlain || !pool.placesIn(output.index).empty() || !run.occursIn(output.index))
+    if (!isPlain || !pool.gathersIn(output.index).empty() || !run.occursIn(output.index))
       return false;
     roots.push_back(output.expr);
   }
@@ -134,7 +134,7 @@ void tessera::mergeRows(ExprPool &pool, const SizeFacts &facts,
                         std::vector<KernelOutput> &outputs) {
   if (outputs.empty())
     return;
-  // Of the dimensions that lead the result, as many as possible.
+  // The longest run of leading dimensions of the result.
   std::vector<std::string> leading;
   for (SymExpr e : outputs.front().index) {
     if (!e.isSymbol() || !pool.isDim(e.symbolName()))
@@ -146,8 +146,8 @@ void tessera::mergeRows(ExprPool &pool, const SizeFacts &facts,
       return;
 }
 
-/// The body of a reduction with one dimension in place of a run; null where something tells its
-/// dimensions apart.
+/// The body of a reduction with one dimension in place of a run; null if it uses the dimensions of
+/// the run separately.
 static Expr bodyOverRun(ExprPool &pool, Expr body, const Run &run, SymExpr row) {
   bool travelsTogether = true;
   Expr result = pool.rewrite(body, [&](Expr e) -> Expr {
@@ -163,7 +163,7 @@ static Expr bodyOverRun(ExprPool &pool, Expr body, const Run &run, SymExpr row) 
   return travelsTogether ? result : nullptr;
 }
 
-/// Runs of dimensions, each by the one that stands for it.
+/// Runs of dimensions, and the dimension that replaces each.
 using Joined = std::map<std::vector<std::string>, std::string>;
 
 /// A reduction with the longest run of its dimensions as one; null where there is none.
@@ -196,7 +196,7 @@ void tessera::mergeReduced(ExprPool &pool, std::vector<KernelOutput> &outputs) {
   for (const KernelOutput &output : outputs)
     for (const std::string &name : output.expr->dims)
       walked.insert(pool.dimSize(name));
-  // Reductions of the same elements are walked together only if all have the same dimensions.
+  // Reductions of the same elements share a loop only if all have the same dimensions.
   Joined joined;
   bool all = true;
   std::function<Expr(Expr)> merge = [&](Expr e) -> Expr {

@@ -1,4 +1,4 @@
-//===- MergeRows.h - Dimensions that are walked as one ---------*- C++ -*-===//
+//===- MergeRows.h - Merges dimensions that occur only together *- C++ -*-===//
 #ifndef TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_MERGEROWS_H
 #define TESSERA_LIB_CONVERSION_GRAPHTOSCHEDULE_MERGEROWS_H
 
@@ -6,12 +6,12 @@
 
 namespace tessera {
 
-/// Walks the rows of all batches as one dimension where a product multiplies them by the same
-/// matrix and nothing tells them apart.
+/// Merges the batch and row dimensions of a contraction with a matrix that all batches share, if
+/// nothing uses them separately.
 void mergeRows(ExprPool &pool, const SizeFacts &facts, std::vector<KernelOutput> &outputs);
 
-/// Walks what reductions go over as one dimension where it lies so in memory and the outputs do not
-/// go over it again.
+/// Merges dimensions that are reduced together and adjacent in memory, unless the outputs have
+/// them, too.
 void mergeReduced(ExprPool &pool, std::vector<KernelOutput> &outputs);
 
 } // namespace tessera

@@ -4,11 +4,11 @@
 //    same elements along one of their own dimensions, that dimension is the stream (a stored row).
 // 2. Unify: every other reduction whose body, renamed to the stream, meets elements that are there
 //    already, runs along the stream too and is a level. What remains are inner reductions, done
-//    inside a block or behind the stream.
+//    inside a block or after the stream.
 // 3. Resolve the levels to states (Levels.cpp).
 //
-// A scan decides the stream: it is the dimension that it runs along. Its elements are made and used
-// inside of a block.
+// A scan determines the stream: the dimension that it runs along. Its elements are computed and
+// used inside of a block.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
@@ -37,11 +37,11 @@ static std::vector<Expr> outputExprs(const KernelPlan &plan) {
   return result;
 }
 
-/// Running joins of the outputs, and of the places that they are put at.
+/// The scans in the outputs and in their indices.
 static std::vector<Expr> allScans(const ExprPool &pool, const KernelPlan &plan) {
   std::vector<Expr> roots = outputExprs(plan), result;
   for (const KernelOutput &output : plan.outputs)
-    for (const ExprPool::Place &place : pool.placesIn(output.index))
+    for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index))
       roots.push_back(place.value);
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Scan)
@@ -116,12 +116,12 @@ void replaceEverywhere(ExprPool &pool, KernelPlan &plan, Expr from, Expr to) {
 std::optional<Cut> checkScans(const KernelPlan &plan, llvm::ArrayRef<Expr> scans) {
   for (Expr scan : scans)
     if (scan->over != scans.front()->over)
-      return Cut{scans.front()->origin, "running joins go along several dimensions", true};
+      return Cut{scans.front()->origin, "scans go along several dimensions", true};
   std::optional<Cut> cut;
   for (Expr r : allReductions(plan))
     visitExprs({r->args[0]}, [&](Expr inner) {
       if (inner->kind == ExprNode::Scan && !cut)
-        cut = Cut{inner->origin, "a reduction reads a running join"};
+        cut = Cut{inner->origin, "a reduction reads the result of a scan"};
     });
   return cut;
 }
@@ -215,7 +215,7 @@ void unifyLevels(ExprPool &pool, KernelPlan &plan) {
 std::optional<Cut> checkBesideScans(const KernelPlan &plan) {
   for (Expr r : allReductions(plan))
     if (!isLevel(plan, r))
-      return Cut{r->origin, "a running join is computed from it"};
+      return Cut{r->origin, "a scan reads it"};
   return std::nullopt;
 }
 
@@ -304,7 +304,7 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
     }
-    // Behind the stream it may use statistics and other reductions, if these have none of its
+    // After the stream it may use statistics and other reductions, if these have none of its
     // dimensions.
     DimSet over(r->over.begin(), r->over.end());
     bool isBehind = !r->args[0]->dependsOn(plan.streamSet());
@@ -362,7 +362,7 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
   return std::nullopt;
 }
 
-/// Whether the stream goes down columns that lie side by side in memory.
+/// Whether the stream goes along columns that are adjacent in memory.
 bool goesDown(const KernelPlan &plan) {
   bool result = false;
   DimSet stream = plan.streamSet();
@@ -377,16 +377,16 @@ bool goesDown(const KernelPlan &plan) {
   return result;
 }
 
-/// Whether the stream is of pieces that lie apart in memory, and that no output walks.
+/// Whether the elements of the stream are not contiguous, and no output has its dimension.
 bool isOfPieces(const KernelPlan &plan) {
   DimSet stream = plan.streamSet();
   return stream.size() > 1 &&
          llvm::none_of(outputExprs(plan), [&](Expr e) { return e->dependsOn(stream); });
 }
 
-/// Whether a program has its rows at hand for as many passes as it likes: they are short, and every
-/// reduction is a statistic of a row. Products want the room for their tiles. Of columns a program
-/// has many at once.
+/// Whether rows stay in registers or cache for any number of passes: they are short, and every
+/// reduction is a statistic of a row. Contractions need the space for their tiles; of columns, many
+/// are processed at once.
 bool keepsRows(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                const KernelPlan &plan) {
   constexpr int64_t columns = 256;

@@ -48,7 +48,7 @@ static bool hasDivision(const ExprPool &pool, SymExpr e) {
   if (e.kind() == SymExpr::Kind::FloorDiv || e.kind() == SymExpr::Kind::Mod) {
     std::set<std::string> names;
     e.collectSymbols(names);
-    return !pool.placesIn(e).empty() ||
+    return !pool.gathersIn(e).empty() ||
            llvm::any_of(names, [&](const std::string &name) { return pool.isDim(name); });
   }
   return llvm::any_of(e.operands(), [&](SymExpr operand) { return hasDivision(pool, operand); });
@@ -88,8 +88,8 @@ static SymExpr joinDivisions(SymExpr e) {
   return e;
 }
 
-/// Only a reshape brings divisions; the one nearest to the output is stored, which walks its input
-/// instead.
+/// Only a reshape introduces divisions. The one nearest to the output is stored, by a kernel over
+/// the dimensions of its input.
 Expr Puller::needsStore(mlir::Value reshape, mlir::Type type) {
   cut = cut ? cut : Cut{reshape, "a reshape has no regular stride in its input's memory", true};
   return pool.constant(0, type);
@@ -122,130 +122,114 @@ Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
   return result;
 }
 
-/// The index that an operand's element is.
+/// An element of an operand, used as an index.
 SymExpr Puller::place(mlir::Value tensor, Expr value, SymExpr size) {
   bool reduces = false;
   visitExprs({value}, [&](Expr e) { reduces |= e->kind == ExprNode::Reduce; });
   if (reduces && !cut)
     cut = Cut{tensor, "it says where elements are read", true};
-  return pool.placeSymbol(value, size);
+  return pool.gatherSymbol(value, size);
 }
 
-Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
-  mlir::Operation *op = value.getDefiningOp();
-  mlir::Location loc = op->getLoc();
+/// The element of a reshape that is at the same place in a contiguous tensor in memory, or what
+/// stands for it where the reshape must be stored; null: neither.
+Expr Puller::pullReshape(gir::ReshapeOp reshape, const std::vector<SymExpr> &index) {
+  mlir::Value value = reshape.getResult(), input = reshape.getInput();
   mlir::Type type = tensorType(value).getElementType();
-  // A reshape of a contiguous tensor keeps the element number.
-  if (auto reshape = llvm::dyn_cast<gir::ReshapeOp>(op)) {
-    mlir::Value input = reshape.getInput();
-    while (auto outer = input.getDefiningOp<gir::ReshapeOp>()) {
-      if (stored.contains(input))
-        break;
-      input = outer.getInput();
-    }
-    bool inMemory = llvm::isa<mlir::BlockArgument>(input) || stored.contains(input);
-    SymExpr linear = joinDivisions(linearIndex(tensorType(value).getShape(), index));
-    if (inMemory && isContiguous(input) && !hasDivision(pool, linear))
-      return pool.load(input, {linear}, type, loc);
-    // Quotients of quotients are never wanted.
-    if (hasDivision(pool, linear))
-      return needsStore(reshapes.empty() ? value : reshapes.front(), type);
+  while (auto outer = input.getDefiningOp<gir::ReshapeOp>()) {
+    if (stored.contains(input))
+      break;
+    input = outer.getInput();
   }
-  auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
-  if (!indexed) {
-    cut = cut ? cut : Cut{value, "it is put together from pieces", true};
-    return pool.constant(0, type);
-  }
+  bool inMemory = llvm::isa<mlir::BlockArgument>(input) || stored.contains(input);
+  SymExpr linear = joinDivisions(linearIndex(tensorType(value).getShape(), index));
+  if (inMemory && isContiguous(input) && !hasDivision(pool, linear))
+    return pool.load(input, {linear}, type, reshape.getLoc());
+  // Quotients of quotients are never wanted.
+  if (hasDivision(pool, linear))
+    return needsStore(reshapes.empty() ? value : reshapes.front(), type);
+  return nullptr;
+}
 
-  // A scan walks a dimension of the kernel; asked for in another way, it is stored first.
-  if (std::optional<unsigned> along = indexed.getScannedDim();
-      along && !tensorType(value).getDim(*along).isConstant(1)) {
-    SymExpr at = index[*along];
-    bool isWalked = at.isSymbol() && pool.isDim(at.symbolName());
-    for (unsigned i = 0; i < index.size() && isWalked; ++i) {
-      std::set<std::string> names;
-      index[i].collectSymbols(names);
-      isWalked = i == *along || !names.count(at.symbolName());
-    }
-    if (!isWalked) {
-      cut = cut ? cut : Cut{value, "a running join is read in another order"};
-      return pool.constant(0, type);
-    }
+/// Whether an index walks a scanned dimension in the order of the kernel's dimension.
+static bool walksDim(const ExprPool &pool, const std::vector<SymExpr> &index, unsigned along) {
+  SymExpr at = index[along];
+  bool isWalked = at.isSymbol() && pool.isDim(at.symbolName());
+  for (unsigned i = 0; i < index.size() && isWalked; ++i) {
+    std::set<std::string> names;
+    index[i].collectSymbols(names);
+    isWalked = i == along || !names.count(at.symbolName());
   }
+  return isWalked;
+}
 
-  // The iteration point: the result's index, then fresh dimensions for what is reduced.
-  llvm::SmallVector<SymExpr> sizes = indexed.getIterationSizes();
-  unsigned reduced = indexed.getNumReduced();
-  std::map<std::string, SymExpr> point;
-  std::vector<std::string> over;
-  bool empty = false;
+Puller::IterationPoint Puller::iterationPoint(gir::GraphOpInterface op,
+                                              const std::vector<SymExpr> &index) {
+  IterationPoint point;
+  llvm::SmallVector<SymExpr> sizes = op.getIterationSizes();
+  unsigned reduced = op.getNumReduced();
   bool dropsUnits = !keepsUnits || llvm::isa<gir::ReshapeOp>(op);
   for (unsigned i = 0; i < sizes.size(); ++i) {
     SymExpr at;
     if (i < sizes.size() - reduced) {
       at = sizes[i].isConstant(1) && dropsUnits ? SymExpr(0) : index[i];
     } else if (!sizes[i].isConstant(1)) {
-      empty |= sizes[i].isConstant(0);
+      point.isEmpty |= sizes[i].isConstant(0);
       std::string &name = reducedDims[{op, i}];
       if (name.empty())
         name = pool.freshDim(sizes[i].isSymbol() ? sizes[i].symbolName() : "k", sizes[i]);
-      over.push_back(name);
+      point.over.push_back(name);
       at = SymExpr::symbol(name);
     }
-    point.emplace(gir::iterationSymbol(i).symbolName(), at);
+    point.coordinates.emplace(gir::iterationSymbol(i).symbolName(), at);
   }
+  return point;
+}
+
+/// The element of operand `number` that the operation reads at a point.
+Expr Puller::pullOperand(gir::GraphOpInterface op, unsigned number, const IterationPoint &point,
+                         const std::vector<SymExpr> &index) {
   auto lookup = [&](const std::string &name) -> std::optional<SymExpr> {
-    auto it = point.find(name);
-    return it == point.end() ? std::nullopt : std::optional<SymExpr>(it->second);
+    auto it = point.coordinates.find(name);
+    return it == point.coordinates.end() ? std::nullopt : std::optional<SymExpr>(it->second);
   };
-
-  std::optional<ReduceOp> monoid = indexed.getReduction();
-  if (monoid && !pool.placesIn(index).empty()) {
-    cut = cut ? cut : Cut{value, "its elements are read at computed places"};
-    return pool.constant(0, type);
+  mlir::Value input = op->getOperand(number);
+  std::vector<SymExpr> at;
+  for (auto [dim, e] : llvm::enumerate(op.getOperandIndex(number))) {
+    std::optional<unsigned> given = gir::operandOfSymbol(e);
+    at.push_back(given ? place(op->getOperand(*given), pullOperand(op, *given, point, index),
+                               tensorType(input).getDim(dim))
+                       : e.substitute(lookup));
   }
-  bool wide =
-      isNarrowFloat(type) ||
-      (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
-  mlir::Type f32 = mlir::Float32Type::get(type.getContext());
-  auto widened = [&](Expr e) {
-    return wide && isNarrowFloat(e->type) ? pool.cast(e, f32, false, loc) : e;
-  };
-  std::function<Expr(unsigned)> operand = [&](unsigned i) {
-    std::vector<SymExpr> at;
-    for (auto [dim, e] : llvm::enumerate(indexed.getOperandIndex(i))) {
-      std::optional<unsigned> given = gir::operandOfSymbol(e);
-      at.push_back(given ? place(op->getOperand(*given), operand(*given),
-                                 tensorType(op->getOperand(i)).getDim(dim))
-                         : e.substitute(lookup));
-    }
-    bool divides = hasDivision(pool, at) && !hasDivision(pool, index);
-    if (divides)
-      reshapes.push_back(value);
-    Expr element = pull(op->getOperand(i), std::move(at));
-    if (divides)
-      reshapes.pop_back();
-    return element;
-  };
+  bool divides = hasDivision(pool, at) && !hasDivision(pool, index);
+  if (divides)
+    reshapes.push_back(op->getResult(0));
+  Expr element = pull(input, std::move(at));
+  if (divides)
+    reshapes.pop_back();
+  return element;
+}
 
-  gir::ScalarBody body = indexed.getScalarBody();
-  Expr result = nullptr;
+/// The value of an operation's body at a point, before it is reduced.
+Expr Puller::pullBody(gir::GraphOpInterface op, const IterationPoint &point,
+                      const std::vector<SymExpr> &index) {
+  mlir::Location loc = op->getLoc();
+  mlir::Type type = tensorType(op->getResult(0)).getElementType();
+  auto operand = [&](unsigned i) { return pullOperand(op, i, point, index); };
+  gir::ScalarBody body = op.getScalarBody();
   switch (body.kind) {
   case gir::ScalarBody::Identity:
-    result = operand(0);
-    break;
+    return operand(0);
   case gir::ScalarBody::Cast:
     return pool.cast(operand(0), type, llvm::cast<gir::CastOp>(op).getExplicit_(), loc);
   case gir::ScalarBody::Map: {
     llvm::SmallVector<Expr, 3> args;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
-      args.push_back(widened(operand(i)));
-    result = pool.map(body.op, args, loc);
-    break;
+      args.push_back(widened(op, operand(i)));
+    return pool.map(body.op, args, loc);
   }
   case gir::ScalarBody::Product:
-    result = pool.mul(widened(operand(0)), widened(operand(1)));
-    break;
+    return pool.mul(widened(op, operand(0)), widened(op, operand(1)));
   case gir::ScalarBody::Constant: {
     if (auto f = llvm::dyn_cast<mlir::FloatAttr>(body.value))
       return pool.constant(f.getValueAsDouble(), type);
@@ -256,23 +240,63 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
         type);
   }
   case gir::ScalarBody::Index:
-    return pool.index(point.at(gir::iterationSymbol(body.dim).symbolName()), type);
+    return pool.index(point.coordinates.at(gir::iterationSymbol(body.dim).symbolName()), type);
   case gir::ScalarBody::Size:
     return pool.index(body.size, type);
   }
-  if (std::optional<unsigned> along = indexed.getScannedDim()) {
-    result = widened(result);
-    if (!sizes[*along].isConstant(1)) {
-      std::optional<uint64_t> keys = llvm::cast<gir::ScanOp>(op).getBelow();
-      result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value,
-                         keys ? operand(1) : nullptr, keys.value_or(0));
-    }
-  } else if (monoid) {
-    result = widened(result);
-    if (empty)
-      result = pool.unit(*monoid, result->type);
-    else if (!over.empty())
-      result = pool.reduce(*monoid, over, result, loc, value);
+  return nullptr;
+}
+
+/// An operand or a result of an operation that computes in f32.
+Expr Puller::widened(mlir::Operation *op, Expr e) {
+  mlir::Type type = tensorType(op->getResult(0)).getElementType();
+  bool wide =
+      isNarrowFloat(type) ||
+      (op->getNumOperands() && isNarrowFloat(tensorType(op->getOperand(0)).getElementType()));
+  if (!wide || !isNarrowFloat(e->type))
+    return e;
+  return pool.cast(e, mlir::Float32Type::get(type.getContext()), false, op->getLoc());
+}
+
+Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
+  mlir::Operation *op = value.getDefiningOp();
+  mlir::Location loc = op->getLoc();
+  mlir::Type type = tensorType(value).getElementType();
+  // A reshape of a contiguous tensor keeps the element number.
+  if (auto reshape = llvm::dyn_cast<gir::ReshapeOp>(op))
+    if (Expr element = pullReshape(reshape, index))
+      return element;
+  auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
+  if (!indexed) {
+    cut = cut ? cut : Cut{value, "it is put together from pieces", true};
+    return pool.constant(0, type);
+  }
+
+  // A scan goes along a dimension of the kernel; with another index it is stored first.
+  std::optional<unsigned> along = indexed.getScannedDim();
+  bool isScan = along && !tensorType(value).getDim(*along).isConstant(1);
+  if (isScan && !walksDim(pool, index, *along)) {
+    cut = cut ? cut : Cut{value, "a scan is read in another order"};
+    return pool.constant(0, type);
+  }
+  IterationPoint point = iterationPoint(indexed, index);
+  std::optional<ReduceOp> monoid = indexed.getReduction();
+  if (monoid && !pool.gathersIn(index).empty()) {
+    cut = cut ? cut : Cut{value, "its elements are read at computed places"};
+    return pool.constant(0, type);
+  }
+  Expr result = pullBody(indexed, point, index);
+  if (along || monoid)
+    result = widened(op, result);
+  if (isScan) {
+    std::optional<uint64_t> keys = llvm::cast<gir::ScanOp>(op).getBelow();
+    result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value,
+                       keys ? pullOperand(indexed, 1, point, index) : nullptr, keys.value_or(0));
+  } else if (!along && monoid) {
+    if (point.isEmpty)
+      result = pool.identity(*monoid, result->type);
+    else if (!point.over.empty())
+      result = pool.reduce(*monoid, point.over, result, loc, value);
   }
   return pool.cast(result, type, false, loc);
 }

@@ -4,6 +4,8 @@
 
 #include "KernelPlan.h"
 
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
 #include "llvm/ADT/SetVector.h"
 
 namespace tessera {
@@ -13,8 +15,8 @@ namespace tessera {
 /// the way.
 class Puller {
 public:
-  /// With `keepsUnits` dimensions of size 1 are walked as others are, so that one row is computed
-  /// as many are.
+  /// With `keepsUnits`, dimensions of size 1 are treated as others, so that one row is computed
+  /// like many.
   Puller(ExprPool &pool, const llvm::SetVector<mlir::Value> &stored, bool keepsUnits = false)
       : pool(pool), stored(stored), keepsUnits(keepsUnits) {}
 
@@ -23,7 +25,22 @@ public:
   std::optional<Cut> cut;
 
 private:
+  /// A point of an operation's iteration space: the result's index, then fresh dimensions for what
+  /// is reduced.
+  struct IterationPoint {
+    std::map<std::string, SymExpr> coordinates;
+    std::vector<std::string> over; ///< the reduced dimensions
+    bool isEmpty = false;          ///< whether one of these has no element
+  };
+
   Expr compute(mlir::Value value, const std::vector<SymExpr> &index);
+  Expr pullReshape(gir::ReshapeOp reshape, const std::vector<SymExpr> &index);
+  IterationPoint iterationPoint(gir::GraphOpInterface op, const std::vector<SymExpr> &index);
+  Expr pullOperand(gir::GraphOpInterface op, unsigned number, const IterationPoint &point,
+                   const std::vector<SymExpr> &index);
+  Expr pullBody(gir::GraphOpInterface op, const IterationPoint &point,
+                const std::vector<SymExpr> &index);
+  Expr widened(mlir::Operation *op, Expr e);
   Expr needsStore(mlir::Value reshape, mlir::Type type);
   SymExpr place(mlir::Value tensor, Expr value, SymExpr size);
   Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
@@ -32,8 +49,8 @@ private:
   const llvm::SetVector<mlir::Value> &stored;
   bool keepsUnits;
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
-  /// At how many different places a value was asked for; beyond the limit it is stored and not
-  /// computed again.
+  /// The number of different indices at which a value was requested; beyond the limit it is stored
+  /// and not computed again.
   std::map<void *, unsigned> places;
   static constexpr unsigned mostPlaces = 8;
   /// The reshapes on the way from the output whose inputs are addressed by quotients and

@@ -52,8 +52,9 @@ std::vector<std::string> positions(const ExprPool &pool, const Access &access) {
 }
 } // namespace
 
-/// Into how many parts a stream is cut so that every core has work: the grid is too small, and the
-/// stream is long. It is cut along its last dimension; on a GPU that is the one with most blocks.
+/// The number of parts into which a stream is split so that every core has work: the grid is too
+/// small, and the stream is long. It is split along its last dimension; on a GPU along the one with
+/// most blocks.
 static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
                            const KernelShape &shape, KernelPlan &plan) {
   constexpr int64_t fewest = 8;
@@ -76,28 +77,24 @@ static int64_t chooseSplit(const MachineModel &machine, const SizeFacts &facts,
       longest = dim.name;
     }
   }
-  for (const auto &[name, value] : shape.hints)
-    if (name == "cluster_size")
-      programs *= value;
-  // A program with a large tile has enough in flight for its SM, small ones need company. Rows that
-  // lie apart are walked by steps of the same small tile.
+  int64_t cluster = shape.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize);
+  programs *= cluster;
+  // A CTA with a large tile has enough bytes in flight for its SM; small ones need others beside
+  // them. Rows that are not adjacent are processed with the same small tile.
   int64_t programsEach = tile > 4096 ? 1 : 8;
   bool areApart = plan.stream.size() > 1;
-  // A GPU that is filled but for some SMs is better off than with a second kernel.
+  // Leaving some SMs idle is better than a second kernel.
   int64_t enough =
       machine.isGpu ? 3 * machine.cores * (areApart ? programsEach : 1) / 4 : machine.cores;
   bool isOther = machine.isGpu && blocks < fewest && most >= fewest;
   if (programs >= enough || (blocks < fewest && !isOther) || elements < 1 << 16)
     return 1;
   if (isOther) {
-    // Parts take the place of blocks that share a row, whose threads a block has then.
-    int64_t sharers = 1;
-    for (const auto &[name, value] : plan.hints)
-      sharers = name == "cluster_size" ? value : sharers;
-    llvm::erase_if(plan.hints, [](const auto &hint) { return hint.first == "cluster_size"; });
-    for (auto &[name, value] : plan.hints)
-      value = name == "num_warps" ? std::min<int64_t>(16, value * sharers) : value;
-    programs /= sharers;
+    // Parts replace the cluster that shares a row; a CTA then has the threads of the cluster.
+    plan.launch = plan.launch.without({LaunchField::ClusterSize, LaunchField::ClusterAxis});
+    if (std::optional<int64_t> warps = plan.launch.get(LaunchField::NumWarps))
+      plan.launch.set(LaunchField::NumWarps, std::min<int64_t>(16, *warps * cluster));
+    programs /= cluster;
     std::stable_partition(plan.stream.begin(), plan.stream.end(),
                           [&](const std::string &name) { return name != longest; });
     blocks = most;
@@ -145,7 +142,7 @@ static bool isDense(const ExprPool &pool, const SizeFacts &facts, Expr load) {
   return along == 1 && facts.divisor(beside) % piece == 0;
 }
 
-/// Across rows, NVIDIA's assembler takes minutes over a scan of a large tile: a few rows at a time.
+/// Across rows, ptxas takes minutes for a scan of a large tile: only a few rows at a time.
 static void limitScannedRows(const std::string &along, KernelShape &shape) {
   if (shape.dims.back().name == along)
     return;
@@ -160,8 +157,8 @@ static void limitScannedRows(const std::string &along, KernelShape &shape) {
       dim.tile /= 2;
 }
 
-/// Whether conditions drop elements of the stream: of all that it computes, or blocks are visited
-/// for the rest in any case.
+/// Notes whether masks drop elements of the stream: of everything that it computes, or whether
+/// blocks are visited for the rest in any case.
 static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape &shape) {
   std::vector<Expr> conditions;
   auto collect = [&](Expr root) {
@@ -189,7 +186,7 @@ static void noteMasks(const KernelPlan &plan, const DimSet &stream, KernelShape 
     visitExprs(conditions, [&](Expr part) { shape.dataMasked |= part->kind == ExprNode::Load; });
 }
 
-/// What the backend to a GPU depends on, beside tiles.
+/// Notes what the choice of the GPU backend depends on, besides tiles.
 static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::ArrayRef<Expr> work,
                          KernelShape &shape) {
   std::vector<Expr> outputs;
@@ -212,20 +209,22 @@ static void noteProducts(const KernelPlan &plan, const DimSet &stream, llvm::Arr
       shape.streamInstructions += instructionsOf(e);
 }
 
-/// Elements that wait for each other, since they are added at computed places or joined by a key,
-/// are walked one by one. Along memory, more rows at a time would be of no use.
-static void walkSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan, KernelShape &shape) {
-  bool walks = llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.isSum; });
-  visitExprs(roots, [&](Expr e) { walks |= e->kind == ExprNode::Scan && e->args.size() > 1; });
-  if (!walks || shape.dims.empty() || shape.dims.back().role != KernelShape::Dim::Stream)
+/// Elements that depend on each other, because they are added at computed indices or scanned by a
+/// key, are processed one by one. Along memory, several rows at a time would not help.
+static void processSingleRows(llvm::ArrayRef<Expr> roots, const KernelPlan &plan,
+                              KernelShape &shape) {
+  bool isSequential =
+      llvm::any_of(plan.outputs, [](const KernelOutput &output) { return output.isSum; });
+  visitExprs(roots,
+             [&](Expr e) { isSequential |= e->kind == ExprNode::Scan && e->args.size() > 1; });
+  if (!isSequential || shape.dims.empty() || shape.dims.back().role != KernelShape::Dim::Stream)
     return;
   for (KernelShape::Dim &dim : shape.dims)
     if (dim.role == KernelShape::Dim::Parallel)
       dim.tile = 1;
 }
 
-/// The bytes of a tensor that leaves the program right from the kernel; 0 where something reads it
-/// before.
+/// The bytes of a result that nothing in the program reads; 0 if something reads it.
 static int64_t bytesLeaving(const ExprPool &pool, const SizeFacts &facts,
                             const KernelOutput &output) {
   auto leaves = [](mlir::Operation *user) { return mlir::isa<mlir::func::ReturnOp>(user); };
@@ -238,66 +237,120 @@ static int64_t bytesLeaving(const ExprPool &pool, const SizeFacts &facts,
   return bytes;
 }
 
-void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
-                          KernelPlan &plan) {
+namespace {
+/// Describes a kernel to the cost model and writes the order and the tiles of its dimensions into
+/// the plan.
+class KernelShaper {
+public:
+  KernelShaper(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+               KernelPlan &plan)
+      : pool(pool), facts(facts), machine(machine), plan(plan), stream(plan.streamSet()) {}
+  void run();
+
+private:
+  void addDim(const std::string &name, KernelShape::Dim::Role role);
+  void collectOutputs();
+  void collectPlaces();
+  void collectLoads();
+  void noteOperand(Expr load);
+  void orderDims();
+  void describeWork();
+  void describeMemory();
+  std::vector<std::string> ordered(const DimSet &set) const;
+  bool addContraction(Expr value, const DimSet &over, const DimSet *weight, bool inner);
+  void noteSide(Expr side);
+  void addContractions();
+  void fit(const MachineModel &model, KernelShape &shape);
+  void choose();
+  void writePlan();
+
+  ExprPool &pool;
+  const SizeFacts &facts;
+  const MachineModel &machine;
+  KernelPlan &plan;
+  DimSet stream;
+
   std::vector<Expr> roots;
+  std::vector<std::string> names, order; ///< the dimensions as they are found, and ordered
+  std::map<std::string, KernelShape::Dim::Role> roles;
+  std::vector<Access> accesses;
+  std::set<std::string> beside; ///< short and reduced outside the stream
+  llvm::DenseSet<Expr> places;  ///< what says where elements are is no operand of the work
+
+  unsigned bytes = 1, floatBytes = 0; ///< of an element of the operands
+  size_t mostDims = 0; ///< of a tensor of floating point; vectors beside it do not count
+  bool hasFloat = false;
+  unsigned factorBytes = 0; ///< of what products multiply: indices and masks do not count
+  unsigned sideBytes = 0;   ///< as which products take it
+
+  /// What is computed element by element: of products their sides.
+  std::vector<Expr> elementwise, work;
+  llvm::DenseSet<Expr> multiplied;
+  KernelShape shape;
+};
+} // namespace
+
+void KernelShaper::addDim(const std::string &name, KernelShape::Dim::Role role) {
+  if (roles.emplace(name, role).second)
+    names.push_back(name);
+}
+
+/// The dimensions of the outputs and the stream.
+void KernelShaper::collectOutputs() {
   for (const KernelOutput &output : plan.outputs)
     roots.push_back(output.resolved);
   for (const StreamState &state : plan.states)
     if (state.used)
       roots.push_back(state.isGauge ? state.exponent : state.value);
-
-  // All dimensions with their roles.
-  std::vector<std::string> names;
-  std::map<std::string, KernelShape::Dim::Role> roles;
-  auto addDim = [&](const std::string &name, KernelShape::Dim::Role role) {
-    if (roles.emplace(name, role).second)
-      names.push_back(name);
-  };
-  DimSet stream = plan.streamSet();
-  std::vector<Access> accesses;
   auto addOutputDim = [&](const std::string &name) {
     addDim(name, stream.count(name) ? KernelShape::Dim::Stream : KernelShape::Dim::Parallel);
   };
   for (const KernelOutput &output : plan.outputs) {
     accesses.push_back({output.index, 2});
     llvm::for_each(positions(pool, accesses.back()), addOutputDim);
-    for (const ExprPool::Place &place : pool.placesIn(output.index))
+    for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index))
       llvm::for_each(place.value->dims, addOutputDim);
   }
   for (const std::string &name : plan.stream)
     addDim(name, KernelShape::Dim::Stream);
-  unsigned bytes = 1, floatBytes = 0;
-  size_t mostDims = 0; // of a tensor of floating point; vectors beside it do not count
-  bool hasFloat = false;
-  std::set<std::string> beside; // short and reduced outside the stream
-  llvm::DenseSet<Expr> places;  // what says where elements are is no operand of the work
+}
+
+void KernelShaper::collectPlaces() {
+  auto add = [&](Expr part) { places.insert(part); };
   for (const KernelOutput &output : plan.outputs)
-    for (const ExprPool::Place &place : pool.placesIn(output.index)) {
+    for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index)) {
       roots.push_back(place.value);
-      visitExprs({place.value}, [&](Expr part) { places.insert(part); });
+      visitExprs({place.value}, add);
     }
   bool stores =
       llvm::any_of(plan.outputs, [](const KernelOutput &output) { return !output.check; });
   for (const KernelOutput &output : plan.outputs)
     if (output.check && stores)
-      visitExprs({output.resolved}, [&](Expr part) { places.insert(part); });
+      visitExprs({output.resolved}, add);
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load)
-      visitExprs(e->args, [&](Expr part) { places.insert(part); });
+      visitExprs(e->args, add);
   });
+}
+
+/// Widens the widths of operands by that of a load.
+void KernelShaper::noteOperand(Expr load) {
+  bytes = std::max(bytes, (load->type.getIntOrFloatBitWidth() + 7) / 8);
+  hasFloat |= llvm::isa<mlir::FloatType>(load->type);
+  if (llvm::isa<mlir::FloatType>(load->type) && load->dims.size() >= mostDims) {
+    unsigned mine = load->type.getIntOrFloatBitWidth() / 8;
+    floatBytes = load->dims.size() > mostDims ? mine : std::max(floatBytes, mine);
+    mostDims = load->dims.size();
+  }
+}
+
+/// What is loaded, and the dimensions that are reduced.
+void KernelShaper::collectLoads() {
   visitExprs(roots, [&](Expr e) {
     if (e->kind == ExprNode::Load)
       accesses.push_back({e->indices, 1});
-    if (e->kind == ExprNode::Load && !places.contains(e)) {
-      bytes = std::max(bytes, (e->type.getIntOrFloatBitWidth() + 7) / 8);
-      hasFloat |= llvm::isa<mlir::FloatType>(e->type);
-      if (llvm::isa<mlir::FloatType>(e->type) && e->dims.size() >= mostDims) {
-        unsigned mine = e->type.getIntOrFloatBitWidth() / 8;
-        floatBytes = e->dims.size() > mostDims ? mine : std::max(floatBytes, mine);
-        mostDims = e->dims.size();
-      }
-    }
+    if (e->kind == ExprNode::Load && !places.contains(e))
+      noteOperand(e);
     if (e->kind == ExprNode::Reduce)
       for (const std::string &name : e->over) {
         addDim(name, KernelShape::Dim::Inner);
@@ -306,8 +359,10 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
           beside.insert(name);
       }
   });
+}
 
-  // Votes of the accesses, then the first name nothing else must precede.
+/// Votes of the accesses, then the first name nothing else must precede.
+void KernelShaper::orderDims() {
   std::map<std::pair<std::string, std::string>, int> votes;
   for (const Access &access : accesses) {
     std::vector<std::string> order = positions(pool, access);
@@ -315,7 +370,6 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
       for (size_t j = i + 1; j < order.size(); ++j)
         votes[{order[i], order[j]}] += access.weight;
   }
-  std::vector<std::string> order;
   while (!names.empty()) {
     size_t best = 0;
     int fewest = INT_MAX;
@@ -331,20 +385,22 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     order.push_back(names[best]);
     names.erase(names.begin() + best);
   }
-  // The stream is what runs along memory; short loops beside it stand back.
+  // The stream goes along memory; short loops beside it come first.
   std::vector<std::string> others;
   for (const std::string &name : std::exchange(order, {}))
     (beside.count(name) ? order : others).push_back(name);
   order.insert(order.end(), others.begin(), others.end());
+}
 
-  KernelShape shape;
+/// What the kernel computes, beside contractions.
+void KernelShaper::describeWork() {
   shape.batchInvariant = plan.batchInvariant;
   shape.canSplit =
       !plan.batchInvariant && plan.passes == 1 &&
       llvm::all_of(plan.outputs, [](const KernelOutput &output) { return output.pass < 0; });
   shape.waits = plan.passes +
                 llvm::count_if(plan.states, [](const StreamState &state) { return state.used; });
-  shape.walks = plan.passes;
+  shape.passes = plan.passes;
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
   visitExprs(roots, [&](Expr e) {
@@ -353,6 +409,11 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
     shape.draws |= e->isMap(ScalarOp::Philox) || e->isMap(ScalarOp::PhiloxUpper);
   });
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);
+  noteMasks(plan, stream, shape);
+}
+
+/// What the kernel reads and writes, and along which dimensions.
+void KernelShaper::describeMemory() {
   unsigned rowTensors = 0;
   bool hasPlaces = false; // that are known only once they are read
   visitExprs(roots, [&](Expr e) {
@@ -364,7 +425,6 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   });
   shape.rowTensors = std::max(1u, rowTensors);
   shape.waits += hasPlaces;
-  noteMasks(plan, stream, shape);
   for (const KernelOutput &output : plan.outputs)
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(pool, facts, output));
   for (const std::string &name : order)
@@ -375,57 +435,68 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
         std::find(mine.begin(), mine.end(), order.back()) != mine.end())
       shape.otherContiguous.push_back(mine.back());
   }
-  auto ordered = [&](const DimSet &set) {
-    std::vector<std::string> result;
-    for (const std::string &name : order)
-      if (set.count(name))
-        result.push_back(name);
-    return result;
+}
+
+std::vector<std::string> KernelShaper::ordered(const DimSet &set) const {
+  std::vector<std::string> result;
+  for (const std::string &name : order)
+    if (set.count(name))
+      result.push_back(name);
+  return result;
+}
+
+/// The operand below the casts of a contraction's side.
+static Expr withoutCasts(Expr side) {
+  while (side && side->kind == ExprNode::Cast)
+    side = side->args[0];
+  return side;
+}
+
+/// Bytes of the narrowest type that an operand has before it is multiplied.
+static unsigned narrowestBytes(Expr side) {
+  unsigned bits = side->type.getIntOrFloatBitWidth();
+  for (; side->kind == ExprNode::Cast; side = side->args[0])
+    bits = std::min(bits, side->args[0]->type.getIntOrFloatBitWidth());
+  return (bits + 7) / 8;
+}
+
+/// A side of a contraction is computed element by element.
+void KernelShaper::noteSide(Expr side) {
+  elementwise.push_back(side);
+  sideBytes = std::max(sideBytes, narrowestBytes(side));
+  visitExprs({side}, [&](Expr e) {
+    if (e->kind == ExprNode::Load && llvm::isa<mlir::FloatType>(e->type))
+      factorBytes = std::max(factorBytes, e->type.getIntOrFloatBitWidth() / 8);
+  });
+}
+
+/// Adds a sum to the contractions of the shape, if it is one.
+bool KernelShaper::addContraction(Expr value, const DimSet &over, const DimSet *weight,
+                                  bool inner) {
+  auto c = splitContraction(pool, value, over, weight, order);
+  if (!c)
+    return false;
+  Expr left = withoutCasts(c->lhs), right = withoutCasts(c->rhs);
+  auto isHalf = [&](Expr side) { return side && (side->type.isBF16() || side->type.isF16()); };
+  auto isPlain = [&](Expr side) {
+    return isHalf(side) && side->kind == ExprNode::Load && side->args.empty();
   };
-  unsigned factorBytes = 0; // of what products multiply: indices and masks beside it do not count
-  unsigned sideBytes = 0;   // as which products take it
-  // What is computed element by element: of products their sides.
-  std::vector<Expr> elementwise;
-  llvm::DenseSet<Expr> multiplied;
-  auto addContraction = [&](Expr value, const DimSet &over, const DimSet *weight, bool inner) {
-    auto c = splitContraction(pool, value, over, weight, order);
-    if (!c)
-      return false;
-    auto stripped = [](Expr side) {
-      while (side && side->kind == ExprNode::Cast)
-        side = side->args[0];
-      return side;
-    };
-    Expr left = stripped(c->lhs), right = stripped(c->rhs);
-    auto isHalf = [&](Expr side) { return side && (side->type.isBF16() || side->type.isF16()); };
-    auto isPlain = [&](Expr side) {
-      return isHalf(side) && side->kind == ExprNode::Load && side->args.empty();
-    };
-    shape.contractions.push_back({ordered(c->rows), ordered(c->columns), ordered(over), inner,
-                                  isPlain(left), isPlain(right)});
-    KernelShape::Contraction &made = shape.contractions.back();
-    bool areNarrowed = plan.narrowsProducts && shape.storageBytes == 2;
-    made.halves = areNarrowed || (isHalf(left) && isHalf(right));
-    bool isOne = !made.plainRows || !made.plainColumns || left->type == right->type;
-    made.dense = isOne && (!made.plainRows || isDense(pool, facts, left)) &&
-                 (!made.plainColumns || isDense(pool, facts, right));
-    auto bytesOf = [](Expr side) {
-      unsigned bits = side->type.getIntOrFloatBitWidth();
-      for (; side->kind == ExprNode::Cast; side = side->args[0])
-        bits = std::min(bits, side->args[0]->type.getIntOrFloatBitWidth());
-      return (bits + 7) / 8;
-    };
-    for (Expr side : {c->lhs, c->rhs})
-      if (side) {
-        elementwise.push_back(side);
-        sideBytes = std::max(sideBytes, bytesOf(side));
-        visitExprs({side}, [&](Expr e) {
-          if (e->kind == ExprNode::Load && llvm::isa<mlir::FloatType>(e->type))
-            factorBytes = std::max(factorBytes, e->type.getIntOrFloatBitWidth() / 8);
-        });
-      }
-    return true;
-  };
+  shape.contractions.push_back(
+      {ordered(c->rows), ordered(c->columns), ordered(over), inner, isPlain(left), isPlain(right)});
+  KernelShape::Contraction &made = shape.contractions.back();
+  bool areNarrowed = plan.narrowsProducts && shape.storageBytes == 2;
+  made.halves = areNarrowed || (isHalf(left) && isHalf(right));
+  bool isOne = !made.plainRows || !made.plainColumns || left->type == right->type;
+  made.dense = isOne && (!made.plainRows || isDense(pool, facts, left)) &&
+               (!made.plainColumns || isDense(pool, facts, right));
+  for (Expr side : {c->lhs, c->rhs})
+    if (side)
+      noteSide(side);
+  return true;
+}
+
+/// The contractions, and what is computed element by element beside them.
+void KernelShaper::addContractions() {
   for (const StreamState &state : plan.states) {
     const StreamState *weight = plan.weightOf(state);
     bool isSum = state.used && !state.isGauge && state.monoid == ReduceOp::Sum;
@@ -441,41 +512,49 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
   });
   if (factorBytes)
     shape.onTensorCores = factorBytes <= 4;
-  // What is computed before it is multiplied may be wider than it is in memory.
+  // Computed operands may be wider than they are in memory.
   bool isChain =
       llvm::any_of(shape.contractions, [](const KernelShape::Contraction &c) { return c.inner; });
   if (machine.isGpu && !plan.narrowsProducts && !isChain)
     shape.storageBytes = std::max(shape.storageBytes, sideBytes);
   for (const KernelOutput &output : plan.outputs)
     elementwise.push_back(output.resolved);
-  std::vector<Expr> work;
   visitExprs(
       elementwise, [&](Expr e) { work.push_back(e); },
       [&](Expr e) { return !multiplied.contains(e); });
-  auto fit = [&](const MachineModel &machine) {
-    chooseTiles(machine, facts, shape);
-    if (machine.tilesInRegisters && !shape.contractions.empty())
-      limitWork(work, shape);
-    if (machine.isGpu)
-      visitExprs(roots, [&](Expr e) {
-        if (e->kind == ExprNode::Scan)
-          limitScannedRows(e->over[0], shape);
-      });
-    else
-      walkSingleRows(roots, plan, shape);
-  };
   noteProducts(plan, stream, work, shape);
+}
+
+/// Gives a shape the tiles that the cost model chooses for a machine.
+void KernelShaper::fit(const MachineModel &model, KernelShape &shape) {
+  chooseTiles(model, facts, shape);
+  if (model.tilesInRegisters && !shape.contractions.empty())
+    limitWork(work, shape);
+  if (model.isGpu)
+    visitExprs(roots, [&](Expr e) {
+      if (e->kind == ExprNode::Scan)
+        limitScannedRows(e->over[0], shape);
+    });
+  else
+    processSingleRows(roots, plan, shape);
+}
+
+/// Chooses the tiles, and on a GPU the backend.
+void KernelShaper::choose() {
   KernelShape unfit = shape;
-  fit(machine);
-  if (machine.byTiles) {
-    // Threads read such rows element by element.
-    plan.backend =
-        !plan.alignsRows && usesPtx(machine, facts, shape) ? sched::kPtx : sched::kCudaTile;
-    if (plan.backend == sched::kCudaTile) {
-      shape = std::move(unfit);
-      fit(*machine.byTiles);
-    }
+  fit(machine, shape);
+  if (!machine.byTiles)
+    return;
+  // Threads read such rows element by element.
+  plan.backend =
+      !plan.alignsRows && usesPtx(machine, facts, shape) ? sched::kPtx : sched::kCudaTile;
+  if (plan.backend == sched::kCudaTile) {
+    shape = std::move(unfit);
+    fit(*machine.byTiles, shape);
   }
+}
+
+void KernelShaper::writePlan() {
   plan.dims.clear();
   for (const KernelShape::Dim &dim : shape.dims) {
     llvm::StringRef role = dim.role == KernelShape::Dim::Parallel ? sched::kParallel
@@ -483,9 +562,27 @@ void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineM
                                                                   : sched::kInner;
     plan.dims.push_back({dim.name, dim.size, role, dim.tile});
   }
-  plan.hints = shape.hints;
+  plan.launch = shape.launch;
+  plan.tuning = shape.tuning;
   plan.visitsRanges = machine.isGpu; // branches would keep loads from running ahead
   plan.split = chooseSplit(machine, facts, shape, plan);
   plan.mergeElements = machine.isGpu ? 8192 : 0;
   plan.multiplies = !shape.contractions.empty();
+}
+
+void KernelShaper::run() {
+  collectOutputs();
+  collectPlaces();
+  collectLoads();
+  orderDims();
+  describeWork();
+  describeMemory();
+  addContractions();
+  choose();
+  writePlan();
+}
+
+void tessera::shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                          KernelPlan &plan) {
+  KernelShaper(pool, facts, machine, plan).run();
 }

@@ -32,7 +32,10 @@ static LogicalResult convertKernel(sched::KernelOp kernel, const SizeFacts &fact
   int64_t gridRank = std::max<int64_t>(1, kernel.getOrder().size());
   auto target = tile::KernelOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                        ArrayRef<Type>(), gridRank);
-  target.setHintsAttr(kernel.getHintsAttr());
+  target.changeConfig(kernel.getLaunchConfig(), "the schedule");
+  target.changeConfig(kernel.getTuningConfig(), "the schedule");
+  if (Attribute changed = kernel->getAttr(sched::KernelOp::kChangedAttr))
+    target->setAttr(tile::KernelOp::kChangedAttr, changed);
   if (Attribute backend = kernel->getAttr(sched::kBackend))
     target->setAttr(tile::kBackendAttr, backend);
   symbols.insert(target);

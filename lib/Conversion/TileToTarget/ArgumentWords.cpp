@@ -1,6 +1,5 @@
 //===- ArgumentWords.cpp - The order of a kernel's argument words ---------===//
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -40,7 +39,7 @@ SmallVector<TensorMap> tessera::tensorMapsOf(tile::KernelOp kernel) {
 }
 
 int64_t tessera::launchAxes(tile::KernelOp kernel) {
-  return std::min<int64_t>(getHint(kernel.getHintsAttr(), "launch_rank").value_or(1),
+  return std::min<int64_t>(kernel.getField(LaunchField::LaunchRank).value_or(1),
                            kernel.getGridRank());
 }
 

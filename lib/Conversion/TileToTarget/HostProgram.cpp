@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Conversion/TileToTarget/ArgumentWords.h"
 #include "tessera/Conversion/TileToTarget/TileToTarget.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -230,7 +229,7 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   // small, the launch folds them, and the kernel gets the sizes of its grid as words. So does a
   // persistent kernel.
   std::optional<int64_t> persistent =
-      options.isGpu ? getHint(kernel.getHintsAttr(), "persistent_ctas") : std::nullopt;
+      options.isGpu ? kernel.getField(LaunchField::PersistentCtas) : std::nullopt;
   size_t axes = options.hasAxes && !persistent ? launchAxes(kernel) : 1;
   bool isFolded = options.isGpu && (persistent || op.getGrid().size() > axes);
   forEachWord(kernel, [&](WordRole role, unsigned argument, unsigned dim) {
@@ -270,7 +269,7 @@ LogicalResult HostConverter::convertLaunch(tile::LaunchOp op) {
   }
   if (persistent)
     launched[0] = SymExpr::min(launched[0], *persistent);
-  if (std::optional<int64_t> cluster = getHint(kernel.getHintsAttr(), "cluster_size");
+  if (std::optional<int64_t> cluster = kernel.getField(LaunchField::ClusterSize);
       cluster && options.hasClusters)
     launched[0] = launched[0] * *cluster;
   SmallVector<Attribute> grid;

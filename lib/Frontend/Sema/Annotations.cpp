@@ -190,6 +190,124 @@ static bool matchRank(Interpreter &in, const Interpreter::TensorAnnotation &tens
   return false;
 }
 
+/// Reports that a dimension has another size than its annotation promises. Returns false.
+bool Interpreter::reportDim(const DimAnnotation &dim, size_t index, SymExpr expected,
+                            SymExpr actual, SourceRange range, std::string_view what) {
+  ErrorBuilder report =
+      error(range, "expected size '" + expected.str() + "' for dimension " + std::to_string(index) +
+                       " of " + std::string(what) + ", found '" + actual.str() + "'");
+  std::optional<int64_t> a = sizes.valueAtHand(expected), b = sizes.valueAtHand(actual);
+  if (a && b && *a == *b)
+    report.help("different names are never assumed equal");
+  report.note(dim.range, "promised here");
+  SourceRange bound = frame->dimRanges.lookup(dim.name);
+  if (bound.isValid() && bound != dim.range && expected.str() != dim.name)
+    report.note(bound, "'" + dim.name + "' is bound to '" + expected.str() + "' here");
+  noteSize(report, expected);
+  noteSize(report, actual);
+  return false;
+}
+
+/// Checks the dimensions `found`, which begin with dimension `first`, against one entry of an
+/// annotation. The first use of a name binds it, the others check.
+bool Interpreter::checkDims(const DimAnnotation &dim, llvm::ArrayRef<SymExpr> found, size_t first,
+                            SourceRange range, std::string_view what) {
+  bool isRest = dim.kind == DimAnnotation::Rest;
+  if (dim.kind == DimAnnotation::Any || (isRest && dim.name.empty()))
+    return true;
+  if (dim.kind == DimAnnotation::Size)
+    return sizes.equal(dim.size, found[0], range) ||
+           reportDim(dim, first, dim.size, found[0], range, what);
+  std::vector<Value> values;
+  for (SymExpr size : found)
+    values.push_back(Value::ofInt(size));
+  Value bound = isRest ? Value::ofTuple(values) : values[0];
+  auto local = frame->locals.find(dim.name);
+  auto [it, isNew] = frame->dims.try_emplace(dim.name, bound);
+  Value expected = it->second;
+  if (isNew) {
+    frame->dimRanges[dim.name] = dim.range;
+    if (local == frame->locals.end() || !local->second.is(Value::Int))
+      return true;
+    // An earlier parameter of that name.
+    it->second = expected = local->second;
+  }
+  if (expected.is(Value::Tuple) != isRest ||
+      (isRest && expected.elements->size() != found.size())) {
+    error(range, "expected " + (isRest ? "as many" : std::string("one")) + " dimensions '" +
+                     dim.name + "' for " + std::string(what) + " as before")
+        .note(frame->dimRanges[dim.name], "'" + dim.name + "' is bound here");
+    return false;
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    SymExpr want = isRest ? (*expected.elements)[i].number : expected.number;
+    if (!sizes.equal(want, found[i], range))
+      return reportDim(dim, first + i, want, found[i], range, what);
+  }
+  return true;
+}
+
+bool Interpreter::checkElementType(const TensorAnnotation &tensor, const Value &value,
+                                   SourceRange range, std::string_view what, const Expr *written) {
+  if (!tensor.dtype || Emitter::dtype(value) == *tensor.dtype)
+    return true;
+  std::string found(dtypeName(Emitter::dtype(value)));
+  std::string type(diagnostics.sources.text(tensor.dtypeRange));
+  ErrorBuilder report =
+      error(range, "expected element type " + std::string(dtypeName(*tensor.dtype)) + " for " +
+                       std::string(what) + ", found " + found);
+  report.help("annotations check and never convert: use .to(" +
+              std::string(dtypeName(*tensor.dtype)) + ")");
+  if (std::string text = written ? textOf(written, true) : ""; !text.empty())
+    report.fix(range, text + ".to(" + type + ")");
+  report.note(tensor.dtypeRange, "promised here");
+  return false;
+}
+
+/// Checks the element type and the shape of a tensor.
+bool Interpreter::checkTensor(const TensorAnnotation &tensor, const Value &value, SourceRange range,
+                              std::string_view what, const Expr *written) {
+  if (!checkElementType(tensor, value, range, what, written))
+    return false;
+  if (tensor.anyShape)
+    return true;
+  if (!matchRank(*this, tensor, value.rank(), range, what))
+    return false;
+  size_t at = 0;
+  for (const DimAnnotation &dim : tensor.dims) {
+    size_t count = dim.kind == DimAnnotation::Rest ? value.rank() + 1 - tensor.dims.size() : 1;
+    llvm::SmallVector<SymExpr> found;
+    for (size_t i = 0; i < count; ++i)
+      found.push_back(value.shape()[at + i]);
+    if (!checkDims(dim, found, at, range, what))
+      return false;
+    at += count;
+  }
+  return true;
+}
+
+/// Checks the elements of a tuple, which has as many as the annotation.
+bool Interpreter::checkTuple(const Expr *annotation, const Value &value, SourceRange range,
+                             std::string_view what, const Expr *written) {
+  ExprList parts = annotation->is<TupleExpr>() ? annotation->as<TupleExpr>()->elements
+                                               : annotation->as<SubscriptExpr>()->indices;
+  if (!value.isSequence() || value.elements->size() != parts.size()) {
+    error(range, "expected a tuple of " + std::to_string(parts.size()) + " for " +
+                     std::string(what) + ", found " + describe(value))
+        .note(annotation->range, "promised here");
+    return false;
+  }
+  bool ok = true;
+  const auto *tuple = written ? written->as<TupleExpr>() : nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Expr *element = tuple && i < tuple->elements.size() ? tuple->elements[i] : nullptr;
+    if (!(*value.elements)[i].isError())
+      ok &= checkAnnotation(parts[i], (*value.elements)[i], element ? element->range : range,
+                            "element " + std::to_string(i) + " of " + std::string(what), element);
+  }
+  return ok;
+}
+
 bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, SourceRange range,
                                   std::string_view what, const Expr *written) {
   // `X | None`
@@ -224,101 +342,12 @@ bool Interpreter::checkAnnotation(const Expr *annotation, const Value &value, So
            wrong("a float");
   case AnnotationKind::Bool:
     return value.is(Value::Bool) || (weak && weakType == DType::Bool) || wrong("a bool");
-  case AnnotationKind::Tuple: {
-    ExprList parts = annotation->is<TupleExpr>() ? annotation->as<TupleExpr>()->elements
-                                                 : annotation->as<SubscriptExpr>()->indices;
-    if (!value.isSequence() || value.elements->size() != parts.size())
-      return wrong("a tuple of " + std::to_string(parts.size()));
-    bool ok = true;
-    const auto *tuple = written ? written->as<TupleExpr>() : nullptr;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const Expr *element = tuple && i < tuple->elements.size() ? tuple->elements[i] : nullptr;
-      if (!(*value.elements)[i].isError())
-        ok &= checkAnnotation(parts[i], (*value.elements)[i], element ? element->range : range,
-                              "element " + std::to_string(i) + " of " + std::string(what), element);
-    }
-    return ok;
-  }
+  case AnnotationKind::Tuple:
+    return checkTuple(annotation, value, range, what, written);
   case AnnotationKind::Tensor:
-    break;
-  }
-  if (!value.isTensor())
-    return wrong("a tensor");
-  if (weak && !tensor.anyShape && !tensor.dims.empty())
-    return wrong("a tensor");
-  if (tensor.dtype && Emitter::dtype(value) != *tensor.dtype) {
-    std::string found(dtypeName(Emitter::dtype(value)));
-    std::string type(diagnostics.sources.text(tensor.dtypeRange));
-    ErrorBuilder report =
-        error(range, "expected element type " + std::string(dtypeName(*tensor.dtype)) + " for " +
-                         std::string(what) + ", found " + found);
-    report.help("annotations check and never convert: use .to(" +
-                std::string(dtypeName(*tensor.dtype)) + ")");
-    if (std::string text = written ? textOf(written, true) : ""; !text.empty())
-      report.fix(range, text + ".to(" + type + ")");
-    report.note(tensor.dtypeRange, "promised here");
-    return false;
-  }
-  if (tensor.anyShape)
-    return true;
-  if (!matchRank(*this, tensor, value.rank(), range, what))
-    return false;
-
-  size_t at = 0;
-  for (const DimAnnotation &dim : tensor.dims) {
-    size_t count = dim.kind == DimAnnotation::Rest ? value.rank() + 1 - tensor.dims.size() : 1;
-    std::vector<Value> found;
-    for (size_t i = 0; i < count; ++i)
-      found.push_back(Value::ofInt(value.shape()[at + i]));
-    size_t first = at;
-    at += count;
-    auto mismatch = [&](size_t index, SymExpr expected, SymExpr actual) {
-      ErrorBuilder report = error(range, "expected size '" + expected.str() + "' for dimension " +
-                                             std::to_string(first + index) + " of " +
-                                             std::string(what) + ", found '" + actual.str() + "'");
-      std::optional<int64_t> a = sizes.valueAtHand(expected), b = sizes.valueAtHand(actual);
-      if (a && b && *a == *b)
-        report.help("different names are never assumed equal");
-      report.note(dim.range, "promised here");
-      SourceRange bound = frame->dimRanges.lookup(dim.name);
-      if (bound.isValid() && bound != dim.range && expected.str() != dim.name)
-        report.note(bound, "'" + dim.name + "' is bound to '" + expected.str() + "' here");
-      noteSize(report, expected);
-      noteSize(report, actual);
-      return false;
-    };
-    if (dim.kind == DimAnnotation::Any || (dim.kind == DimAnnotation::Rest && dim.name.empty()))
-      continue;
-    if (dim.kind == DimAnnotation::Size) {
-      if (!sizes.equal(dim.size, found[0].number, range))
-        return mismatch(0, dim.size, found[0].number);
-      continue;
-    }
-    // The first use of a name binds it, the others check.
-    bool isRest = dim.kind == DimAnnotation::Rest;
-    Value bound = isRest ? Value::ofTuple(found) : found[0];
-    auto local = frame->locals.find(dim.name);
-    auto [it, isNew] = frame->dims.try_emplace(dim.name, bound);
-    Value expected = it->second;
-    if (isNew) {
-      frame->dimRanges[dim.name] = dim.range;
-      if (local == frame->locals.end() || !local->second.is(Value::Int))
-        continue;
-      // An earlier parameter of that name.
-      it->second = expected = local->second;
-    }
-    if (expected.is(Value::Tuple) != isRest ||
-        (isRest && expected.elements->size() != found.size())) {
-      error(range, "expected " + (isRest ? "as many" : std::string("one")) + " dimensions '" +
-                       dim.name + "' for " + std::string(what) + " as before")
-          .note(frame->dimRanges[dim.name], "'" + dim.name + "' is bound here");
-      return false;
-    }
-    for (size_t i = 0; i < found.size(); ++i) {
-      SymExpr want = isRest ? (*expected.elements)[i].number : expected.number;
-      if (!sizes.equal(want, found[i].number, range))
-        return mismatch(i, want, found[i].number);
-    }
+    if (!value.isTensor() || (weak && !tensor.anyShape && !tensor.dims.empty()))
+      return wrong("a tensor");
+    return checkTensor(tensor, value, range, what, written);
   }
   return true;
 }

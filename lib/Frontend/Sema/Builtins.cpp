@@ -1,6 +1,7 @@
 //===- Builtins.cpp - The registry of functions and the binding of their arguments ------------===//
 #include "Builtins.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace tessera;
@@ -202,122 +203,169 @@ SourceRange Args::nameRange() const {
   return attribute ? attribute->nameRange : call ? call->callee->range : SourceRange();
 }
 
+namespace {
+/// Binds the arguments of a call to the parameters of a builtin.
+class ArgumentBinder {
+public:
+  ArgumentBinder(Args &args, const Value *self)
+      : in(args.in), builtin(args.builtin), call(*args.call), args(args), self(self),
+        name(builtin.name), given(builtin.params.size(), false) {
+    args.method = self;
+    args.parts.resize(builtin.params.size());
+    args.values.resize(builtin.params.size());
+    args.ranges.resize(builtin.params.size(), call.range);
+    // The tensor of a method call is not counted.
+    signature = builtin.signature;
+    if (size_t comma = signature.find(','); self)
+      signature.erase(0, comma == signature.npos ? comma : comma + 1);
+    signature = (self ? "x." : "") + name + "(" + std::string(trim(signature)) + ")";
+  }
+
+  /// Binds all arguments. Returns false after an error.
+  bool bind(SourceRange selfRange);
+
+private:
+  void bindPositional(const Value &value, SourceRange range, const Expr *expr);
+  void bindVariadic(const Value &value, SourceRange range, const Expr *expr);
+  void bindKeyword(const KeywordArg &keyword);
+  std::optional<size_t> findParam(const KeywordArg &keyword);
+  void complete(size_t index);
+  void setParts(size_t index, const Expr *expr);
+
+  Interpreter &in;
+  const Builtin &builtin;
+  const CallExpr &call;
+  Args &args;
+  const Value *self;
+  std::string name, signature;
+  std::vector<bool> given;
+  std::vector<Value> collected; ///< by the variadic parameter
+  size_t position = 0;          ///< of the next positional argument
+  bool ok = true;
+};
+} // namespace
+
+/// Records the ranges of the elements of an argument that is written as a sequence.
+void ArgumentBinder::setParts(size_t index, const Expr *expr) {
+  const auto *tuple = expr ? expr->as<TupleExpr>() : nullptr;
+  const auto *list = expr ? expr->as<ListExpr>() : nullptr;
+  for (const Expr *element : tuple ? tuple->elements : list ? list->elements : ExprList())
+    args.parts[index].push_back(element->range);
+}
+
+void ArgumentBinder::bindVariadic(const Value &value, SourceRange range, const Expr *expr) {
+  if (collected.empty())
+    args.ranges[position] = range;
+  args.ranges[position] = args.ranges[position].to(range);
+  if (collected.empty() && value.isSequence() && call.args.size() == (self ? 1 : 2))
+    setParts(position, expr);
+  else
+    args.parts[position].push_back(range);
+  collected.push_back(value);
+  given[position] = true;
+}
+
+void ArgumentBinder::bindPositional(const Value &value, SourceRange range, const Expr *expr) {
+  ok &= !value.isError();
+  if (position < builtin.params.size() && builtin.params[position].variadic)
+    return bindVariadic(value, range, expr);
+  if (position >= builtin.params.size() || builtin.params[position].keywordOnly) {
+    if (position <= builtin.params.size() && ok)
+      in.error(range, "too many arguments for '" + name + "': expected " +
+                          std::to_string(position - (self != nullptr)) + ", found " +
+                          std::to_string(call.args.size()))
+          .help("its signature is " + signature);
+    ok = false;
+    position = builtin.params.size() + 1;
+    return;
+  }
+  args.values[position] = value;
+  args.ranges[position] = range;
+  setParts(position, expr);
+  given[position++] = true;
+}
+
+/// The parameter that a keyword or its synonym names; none after an error.
+std::optional<size_t> ArgumentBinder::findParam(const KeywordArg &keyword) {
+  auto matches = [&](std::string_view param) {
+    return param == keyword.name || param == synonym(keyword.name) ||
+           (param == "dims" && synonym(keyword.name) == "dim");
+  };
+  std::vector<std::string_view> names;
+  for (auto [index, param] : llvm::enumerate(builtin.params)) {
+    if (matches(param.name))
+      return index;
+    names.push_back(param.name);
+  }
+  std::string_view near = closestName(keyword.name, names);
+  ErrorBuilder report = in.error(keyword.nameRange, "'" + name + "' has no parameter '" +
+                                                        std::string(keyword.name) + "'");
+  if (near.empty())
+    report.help(foreignParameter(keyword.name).value_or("its signature is " + signature));
+  report.didYouMean(near);
+  return std::nullopt;
+}
+
+void ArgumentBinder::bindKeyword(const KeywordArg &keyword) {
+  Value value = in.eval(keyword.value);
+  ok &= !value.isError();
+  std::optional<size_t> index = findParam(keyword);
+  if (!index) {
+    ok = false;
+    return;
+  }
+  if (given[*index]) {
+    in.error(keyword.nameRange,
+             "parameter '" + std::string(builtin.params[*index].name) + "' is given twice")
+        .note(args.ranges[*index], "the first value is here");
+    ok = false;
+    return;
+  }
+  given[*index] = true;
+  args.ranges[*index] = keyword.value->range;
+  setParts(*index, keyword.value);
+  if (builtin.params[*index].variadic)
+    collected = {value};
+  else
+    args.values[*index] = value;
+}
+
+/// Gives a parameter what the variadic arguments have collected, or its default.
+void ArgumentBinder::complete(size_t index) {
+  const Builtin::Param &param = builtin.params[index];
+  if (param.variadic) {
+    // A single sequence stands for its elements.
+    bool spread = collected.size() == 1 && collected[0].isSequence();
+    args.values[index] = spread ? collected[0] : Value::ofTuple(collected);
+  } else if (!given[index] && param.otherwise) {
+    args.values[index] = *param.otherwise;
+  } else if (!given[index]) {
+    SourceRange close{call.range.file, call.range.end - 1, call.range.end};
+    if (ok)
+      in.error(close, "missing argument '" + std::string(param.name) + "' of '" + name + "'")
+          .highlight(call.range)
+          .help("its signature is " + signature);
+    ok = false;
+  }
+}
+
+bool ArgumentBinder::bind(SourceRange selfRange) {
+  if (self)
+    bindPositional(*self, selfRange, nullptr);
+  for (const Expr *arg : call.args)
+    bindPositional(in.eval(arg), arg->range, arg);
+  for (const KeywordArg &keyword : call.keywords)
+    bindKeyword(keyword);
+  for (size_t i = 0; i < builtin.params.size(); ++i)
+    complete(i);
+  return ok && llvm::none_of(args.values, [](const Value &value) { return value.isError(); });
+}
+
 Value sema::callBuiltin(Interpreter &in, const Builtin &builtin, const Value *self,
                         SourceRange selfRange, const CallExpr &call) {
-  std::string name(builtin.name);
   Args args{in, builtin, call.range, {}, {}, &call};
-  args.method = self;
-  args.parts.resize(builtin.params.size());
-  auto setParts = [&](size_t index, const Expr *expr) {
-    const auto *tuple = expr ? expr->as<TupleExpr>() : nullptr;
-    const auto *list = expr ? expr->as<ListExpr>() : nullptr;
-    for (const Expr *element : tuple ? tuple->elements : list ? list->elements : ExprList())
-      args.parts[index].push_back(element->range);
-  };
-  // The tensor of a method call is not counted.
-  std::string signature(builtin.signature);
-  if (size_t comma = signature.find(','); self)
-    signature.erase(0, comma == signature.npos ? comma : comma + 1);
-  signature = (self ? "x." : "") + name + "(" + std::string(trim(signature)) + ")";
-  args.values.resize(builtin.params.size());
-  args.ranges.resize(builtin.params.size(), call.range);
-  std::vector<bool> given(builtin.params.size(), false);
-  std::vector<Value> collected;
-  bool ok = true;
-
-  size_t position = 0;
-  auto take = [&](const Value &value, SourceRange range, const Expr *expr) {
-    ok &= !value.isError();
-    if (position < builtin.params.size() && builtin.params[position].variadic) {
-      if (collected.empty())
-        args.ranges[position] = range;
-      args.ranges[position] = args.ranges[position].to(range);
-      if (collected.empty() && value.isSequence() && call.args.size() == (self ? 1 : 2))
-        setParts(position, expr);
-      else
-        args.parts[position].push_back(range);
-      collected.push_back(value);
-      given[position] = true;
-      return;
-    }
-    if (position >= builtin.params.size() || builtin.params[position].keywordOnly) {
-      if (position <= builtin.params.size() && ok)
-        in.error(range, "too many arguments for '" + name + "': expected " +
-                            std::to_string(position - (self != nullptr)) + ", found " +
-                            std::to_string(call.args.size()))
-            .help("its signature is " + signature);
-      ok = false;
-      position = builtin.params.size() + 1;
-      return;
-    }
-    args.values[position] = value;
-    args.ranges[position] = range;
-    setParts(position, expr);
-    given[position++] = true;
-  };
-  if (self)
-    take(*self, selfRange, nullptr);
-  for (const Expr *arg : call.args)
-    take(in.eval(arg), arg->range, arg);
-
-  for (const KeywordArg &keyword : call.keywords) {
-    Value value = in.eval(keyword.value);
-    ok &= !value.isError();
-    size_t index = 0;
-    std::vector<std::string_view> names;
-    auto matches = [&](std::string_view param) {
-      return param == keyword.name || param == synonym(keyword.name) ||
-             (param == "dims" && synonym(keyword.name) == "dim");
-    };
-    for (; index < builtin.params.size() && !matches(builtin.params[index].name); ++index)
-      names.push_back(builtin.params[index].name);
-    if (index == builtin.params.size()) {
-      std::string_view near = closestName(keyword.name, names);
-      ErrorBuilder report = in.error(keyword.nameRange, "'" + name + "' has no parameter '" +
-                                                            std::string(keyword.name) + "'");
-      if (near.empty())
-        report.help(foreignParameter(keyword.name).value_or("its signature is " + signature));
-      report.didYouMean(near);
-      ok = false;
-      continue;
-    }
-    if (given[index]) {
-      in.error(keyword.nameRange,
-               "parameter '" + std::string(builtin.params[index].name) + "' is given twice")
-          .note(args.ranges[index], "the first value is here");
-      ok = false;
-      continue;
-    }
-    given[index] = true;
-    args.ranges[index] = keyword.value->range;
-    setParts(index, keyword.value);
-    if (builtin.params[index].variadic)
-      collected = {value};
-    else
-      args.values[index] = value;
-  }
-  for (size_t i = 0; i < builtin.params.size(); ++i) {
-    const Builtin::Param &param = builtin.params[i];
-    if (param.variadic) {
-      // A single sequence stands for its elements.
-      bool spread = collected.size() == 1 && collected[0].isSequence();
-      args.values[i] = spread ? collected[0] : Value::ofTuple(collected);
-    } else if (!given[i] && param.otherwise) {
-      args.values[i] = *param.otherwise;
-    } else if (!given[i]) {
-      SourceRange close{call.range.file, call.range.end - 1, call.range.end};
-      if (ok)
-        in.error(close, "missing argument '" + std::string(param.name) + "' of '" + name + "'")
-            .highlight(call.range)
-            .help("its signature is " + signature);
-      ok = false;
-    }
-  }
-  if (!ok)
+  if (!ArgumentBinder(args, self).bind(selfRange))
     return Value::error();
-  for (const Value &value : args.values)
-    if (value.isError())
-      return Value::error();
   if (!in.emitter && builtin.name != "list.append")
     for (const Value &value : args.values)
       if (value.isTensor())

@@ -433,7 +433,7 @@ std::vector<Builtin> sema::partBuiltins() {
       {"concatenate", "tensors, dim=0", function, concat, "as concat"},
       {"stack", "tensors, dim=0", function, stack, "tensors joined along a new dimension"},
       {"split", "x, sizes, dim=0", both, split, "parts of a size, or of the sizes given"},
-      {"chunk", "x, chunks, dim=0", both, split, "so many parts"},
+      {"chunk", "x, chunks, dim=0", both, split, "a given number of parts"},
       {"pad", "x, pad, mode='constant', value=None", both, pad,
        "the last dimensions extended: by a constant, 'reflect', 'replicate' or 'circular'"},
       {"tril", "x, diagonal=0", both, triangle, "zeros above a diagonal"},

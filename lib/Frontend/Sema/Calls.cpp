@@ -78,38 +78,11 @@ bool Interpreter::checkFunction(const UserFunction &function, SourceRange callSi
   return it->second;
 }
 
-Value Interpreter::callFunction(const UserFunction &function, const Value *self,
-                                const CallExpr &call) {
+/// Binds the keyword arguments of a call. Returns false after an error.
+bool Interpreter::bindKeywords(const UserFunction &function, const CallExpr &call,
+                               BoundArguments &bound) {
   const FunctionStmt &def = *function.def;
-  std::vector<Value> values(def.params.size());
-  std::vector<SourceRange> ranges(def.params.size());
-  std::vector<bool> given(def.params.size(), false);
   bool ok = true;
-
-  size_t position = 0;
-  if (self) {
-    values[0] = *self;
-    ranges[0] = call.callee->range;
-    given[position++] = true;
-  }
-  for (const Expr *arg : call.args) {
-    Value value = eval(arg);
-    ParamKind kind =
-        position < def.params.size() ? def.params[position].kind : ParamKind::KeywordOnly;
-    bool fits = kind == ParamKind::Normal || kind == ParamKind::PositionalOnly;
-    if (!fits) {
-      if (ok)
-        error(arg->range, "too many arguments in the call of '" + function.name + "': expected " +
-                              std::to_string(position - (self != nullptr)) + ", found " +
-                              std::to_string(call.args.size()))
-            .note(def.nameRange, "'" + function.name + "' is defined here");
-      ok = false;
-      continue;
-    }
-    values[position] = value;
-    ranges[position] = arg->range;
-    given[position++] = true;
-  }
   for (const KeywordArg &keyword : call.keywords) {
     Value value = eval(keyword.value);
     std::vector<std::string_view> names;
@@ -136,17 +109,54 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
       ok = false;
       continue;
     }
-    if (given[index]) {
+    if (bound.given[index]) {
       error(keyword.nameRange, "parameter '" + std::string(keyword.name) + "' is given twice")
-          .note(ranges[index], "the first value is here");
+          .note(bound.ranges[index], "the first value is here");
       ok = false;
     }
-    values[index] = value;
-    ranges[index] = keyword.value->range;
-    given[index] = true;
+    bound.values[index] = value;
+    bound.ranges[index] = keyword.value->range;
+    bound.given[index] = true;
   }
+  return ok;
+}
+
+/// Binds the arguments of a call to the parameters of a function. Returns nothing after an error.
+std::optional<Interpreter::BoundArguments>
+Interpreter::bindArguments(const UserFunction &function, const Value *self, const CallExpr &call) {
+  const FunctionStmt &def = *function.def;
+  BoundArguments bound{std::vector<Value>(def.params.size()),
+                       std::vector<SourceRange>(def.params.size()),
+                       std::vector<bool>(def.params.size(), false)};
+  bool ok = true;
+
+  size_t position = 0;
+  if (self) {
+    bound.values[0] = *self;
+    bound.ranges[0] = call.callee->range;
+    bound.given[position++] = true;
+  }
+  for (const Expr *arg : call.args) {
+    Value value = eval(arg);
+    ParamKind kind =
+        position < def.params.size() ? def.params[position].kind : ParamKind::KeywordOnly;
+    bool fits = kind == ParamKind::Normal || kind == ParamKind::PositionalOnly;
+    if (!fits) {
+      if (ok)
+        error(arg->range, "too many arguments in the call of '" + function.name + "': expected " +
+                              std::to_string(position - (self != nullptr)) + ", found " +
+                              std::to_string(call.args.size()))
+            .note(def.nameRange, "'" + function.name + "' is defined here");
+      ok = false;
+      continue;
+    }
+    bound.values[position] = value;
+    bound.ranges[position] = arg->range;
+    bound.given[position++] = true;
+  }
+  ok &= bindKeywords(function, call, bound);
   for (size_t i = 0; i < def.params.size() && ok; ++i) {
-    if (given[i] || def.params[i].defaultValue)
+    if (bound.given[i] || def.params[i].defaultValue)
       continue;
     SourceRange close{call.range.file, call.range.end - 1, call.range.end};
     error(close, "missing argument '" + std::string(def.params[i].name) + "' in the call of '" +
@@ -154,7 +164,14 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
         .note(def.params[i].nameRange, "the parameter is here");
     ok = false;
   }
-  if (!ok || !checkFunction(function, call.range))
+  return ok ? std::optional(std::move(bound)) : std::nullopt;
+}
+
+Value Interpreter::callFunction(const UserFunction &function, const Value *self,
+                                const CallExpr &call) {
+  const FunctionStmt &def = *function.def;
+  std::optional<BoundArguments> bound = bindArguments(function, self, call);
+  if (!bound || !checkFunction(function, call.range))
     return Value::error();
 
   unsigned depth = 0;
@@ -169,12 +186,13 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
   callee.callSite = call.range;
   callee.caller = frame;
   frame = &callee;
+  bool ok = true;
   for (size_t i = 0; i < def.params.size(); ++i) {
-    if (!given[i]) {
-      values[i] = eval(def.params[i].defaultValue);
-      ranges[i] = def.params[i].defaultValue->range;
+    if (!bound->given[i]) {
+      bound->values[i] = eval(def.params[i].defaultValue);
+      bound->ranges[i] = def.params[i].defaultValue->range;
     }
-    ok &= bindParam(def.params[i], values[i], ranges[i]);
+    ok &= bindParam(def.params[i], bound->values[i], bound->ranges[i]);
   }
   // Arguments that violate their annotations would cause errors in the body, too.
   if (ok)

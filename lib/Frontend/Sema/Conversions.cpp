@@ -172,10 +172,10 @@ void Interpreter::noteSize(ErrorBuilder &report, SymExpr e) {
     std::string what = symbol->named ? "'" + name + "'" : symbol->description;
     std::string value =
         symbol->info.size ? " (" + std::to_string(*symbol->info.size) + " in this call)" : "";
-    bool told = !symbol->named && symbol->info.size;
+    bool isKnown = !symbol->named && symbol->info.size;
     report.note(symbol->bound,
-                told ? what + " is " + std::to_string(*symbol->info.size) + " in this call"
-                     : what + value + " is bound here");
+                isKnown ? what + " is " + std::to_string(*symbol->info.size) + " in this call"
+                        : what + value + " is bound here");
   }
 }
 

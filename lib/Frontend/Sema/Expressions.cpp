@@ -34,6 +34,58 @@ std::string Interpreter::foreignPath(const AttributeExpr *expr) {
   return ours || local ? "" : path;
 }
 
+Value Interpreter::evalUnary(const UnaryExpr &expr) {
+  // The minimum 64-bit integer can only be written as a negated literal that does not fit.
+  const auto *literal = expr.operand->as<IntegerExpr>();
+  if (expr.op == UnaryOp::Negate && literal && literal->overflow &&
+      diagnostics.sources.text(literal->range) == "9223372036854775808")
+    return Value::ofInt(SymExpr(std::numeric_limits<int64_t>::min()));
+  Value operand = eval(expr.operand);
+  SourceRange sign{expr.range.file, expr.range.begin, expr.range.begin + 1};
+  bool isSign = spelling(expr.op) == diagnostics.sources.text(sign);
+  Emitter::At at(emitter, expr.range, isSign ? sign : SourceRange());
+  size_t errors = diagnostics.errorCount();
+  Value result = unary(expr.op, operand, expr.range);
+  bool inverts =
+      expr.op == UnaryOp::Not && operand.isTensor() && diagnostics.errorCount() != errors;
+  if (std::string text = inverts ? textOf(expr.operand, true) : ""; !text.empty())
+    diagnostics.last()->fix(expr.range, "~" + text);
+  return result;
+}
+
+Value Interpreter::evalConditional(const ConditionalExpr &expr) {
+  Value condition = eval(expr.condition);
+  size_t errors = diagnostics.errorCount();
+  std::optional<bool> taken = truth(condition, expr.condition->range);
+  if (taken)
+    return eval(*taken ? expr.whenTrue : expr.whenFalse);
+  // An expression that evaluates both cases is not a branch.
+  std::string parts[] = {textOf(expr.condition), textOf(expr.whenTrue), textOf(expr.whenFalse)};
+  std::string where = spell("where");
+  bool known = !where.empty() && !parts[0].empty() && !parts[1].empty() && !parts[2].empty();
+  if (known && condition.isTensor() && diagnostics.errorCount() != errors)
+    diagnostics.last()->fix(expr.range,
+                            where + "(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")");
+  return Value::error();
+}
+
+Value Interpreter::evalAttribute(const AttributeExpr &expr) {
+  // `torch.nn.functional.silu` is one name.
+  if (std::string path = foreignPath(&expr); !path.empty()) {
+    std::vector<std::string> candidates;
+    if (std::optional<Value> value =
+            frame->function->scope->attribute(*this, path, expr.range, candidates))
+      return *value;
+  }
+  // The type and shape of a region are accessible without the privilege to read it.
+  const auto *name = expr.base->as<NameExpr>();
+  auto region = name ? frame->regions.find(name->name) : frame->regions.end();
+  bool isLook = expr.name == "shape" || expr.name == "dtype" || expr.name == "ndim";
+  Value base = isLook && region != frame->regions.end() ? region->second.value : eval(expr.base);
+  Emitter::At at(emitter, expr.range);
+  return attribute(base, expr.name, expr);
+}
+
 Value Interpreter::evalUnchecked(const Expr *expr) {
   switch (expr->kind) {
   case ExprKind::Name:
@@ -54,25 +106,8 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     return Value::none();
   case ExprKind::Ellipsis:
     return Value::of(Value::Ellipsis);
-  case ExprKind::Unary: {
-    const auto *node = expr->as<UnaryExpr>();
-    // The minimum 64-bit integer can only be written as a negated literal that does not fit.
-    const auto *literal = node->operand->as<IntegerExpr>();
-    if (node->op == UnaryOp::Negate && literal && literal->overflow &&
-        diagnostics.sources.text(literal->range) == "9223372036854775808")
-      return Value::ofInt(SymExpr(std::numeric_limits<int64_t>::min()));
-    Value operand = eval(node->operand);
-    SourceRange sign{expr->range.file, expr->range.begin, expr->range.begin + 1};
-    bool isSign = spelling(node->op) == diagnostics.sources.text(sign);
-    Emitter::At at(emitter, expr->range, isSign ? sign : SourceRange());
-    size_t errors = diagnostics.errorCount();
-    Value result = unary(node->op, operand, expr->range);
-    bool inverts =
-        node->op == UnaryOp::Not && operand.isTensor() && diagnostics.errorCount() != errors;
-    if (std::string text = inverts ? textOf(node->operand, true) : ""; !text.empty())
-      diagnostics.last()->fix(expr->range, "~" + text);
-    return result;
-  }
+  case ExprKind::Unary:
+    return evalUnary(*expr->as<UnaryExpr>());
   case ExprKind::Binary: {
     const auto *node = expr->as<BinaryExpr>();
     Value left = eval(node->left);
@@ -84,46 +119,15 @@ Value Interpreter::evalUnchecked(const Expr *expr) {
     return evalLogical(*expr->as<LogicalExpr>());
   case ExprKind::Compare:
     return evalCompare(*expr->as<CompareExpr>());
-  case ExprKind::Conditional: {
-    const auto *node = expr->as<ConditionalExpr>();
-    Value condition = eval(node->condition);
-    size_t errors = diagnostics.errorCount();
-    std::optional<bool> taken = truth(condition, node->condition->range);
-    if (!taken) {
-      // An expression that evaluates both cases is not a branch.
-      std::string parts[] = {textOf(node->condition), textOf(node->whenTrue),
-                             textOf(node->whenFalse)};
-      std::string where = spell("where");
-      bool known = !where.empty() && !parts[0].empty() && !parts[1].empty() && !parts[2].empty();
-      if (known && condition.isTensor() && diagnostics.errorCount() != errors)
-        diagnostics.last()->fix(node->range,
-                                where + "(" + parts[0] + ", " + parts[1] + ", " + parts[2] + ")");
-      return Value::error();
-    }
-    return eval(*taken ? node->whenTrue : node->whenFalse);
-  }
+  case ExprKind::Conditional:
+    return evalConditional(*expr->as<ConditionalExpr>());
   case ExprKind::Call: {
     const auto *node = expr->as<CallExpr>();
     Value callee = eval(node->callee);
     return call(callee, *node);
   }
-  case ExprKind::Attribute: {
-    const auto *node = expr->as<AttributeExpr>();
-    // `torch.nn.functional.silu` is one name.
-    if (std::string path = foreignPath(node); !path.empty()) {
-      std::vector<std::string> candidates;
-      if (std::optional<Value> value =
-              frame->function->scope->attribute(*this, path, expr->range, candidates))
-        return *value;
-    }
-    // The type and shape of a region are accessible without the privilege to read it.
-    const auto *name = node->base->as<NameExpr>();
-    auto region = name ? frame->regions.find(name->name) : frame->regions.end();
-    bool isLook = node->name == "shape" || node->name == "dtype" || node->name == "ndim";
-    Value base = isLook && region != frame->regions.end() ? region->second.value : eval(node->base);
-    Emitter::At at(emitter, expr->range);
-    return attribute(base, node->name, *node);
-  }
+  case ExprKind::Attribute:
+    return evalAttribute(*expr->as<AttributeExpr>());
   case ExprKind::Subscript:
     return subscript(*expr->as<SubscriptExpr>());
   case ExprKind::Slice: {

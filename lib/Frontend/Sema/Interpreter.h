@@ -236,8 +236,30 @@ private:
   Flow runIf(const ast::IfStmt &stmt);
   void runAssert(const ast::AssertStmt &stmt);
   void assign(const ast::Expr *target, const Value &value, SourceRange valueRange);
+  /// The arguments of a call, one per parameter.
+  struct BoundArguments {
+    std::vector<Value> values;
+    std::vector<SourceRange> ranges;
+    std::vector<bool> given; ///< whether the call has an argument for the parameter
+  };
+  std::optional<BoundArguments> bindArguments(const UserFunction &function, const Value *self,
+                                              const ast::CallExpr &call);
+  bool bindKeywords(const UserFunction &function, const ast::CallExpr &call, BoundArguments &bound);
+  bool checkTuple(const ast::Expr *annotation, const Value &value, SourceRange range,
+                  std::string_view what, const ast::Expr *written);
+  bool checkTensor(const TensorAnnotation &tensor, const Value &value, SourceRange range,
+                   std::string_view what, const ast::Expr *written);
+  bool checkElementType(const TensorAnnotation &tensor, const Value &value, SourceRange range,
+                        std::string_view what, const ast::Expr *written);
+  bool checkDims(const DimAnnotation &dim, llvm::ArrayRef<SymExpr> found, size_t first,
+                 SourceRange range, std::string_view what);
+  bool reportDim(const DimAnnotation &dim, size_t index, SymExpr expected, SymExpr actual,
+                 SourceRange range, std::string_view what);
   Value evalUnchecked(const ast::Expr *expr);
   std::string foreignPath(const ast::AttributeExpr *expr);
+  Value evalUnary(const ast::UnaryExpr &expr);
+  Value evalConditional(const ast::ConditionalExpr &expr);
+  Value evalAttribute(const ast::AttributeExpr &expr);
   Value evalLogical(const ast::LogicalExpr &expr);
   Value evalCompare(const ast::CompareExpr &expr);
   Value makeSequence(Value::Kind kind, ast::ExprList elements, SourceRange range);

@@ -72,7 +72,7 @@ std::optional<CpuTarget> CpuTarget::parse(StringRef name) {
   return target;
 }
 
-CpuTarget CpuTarget::withoutMatrixUnits() const {
+CpuTarget CpuTarget::withoutMatrixInstructions() const {
   SmallVector<StringRef> given, dropped = {"bf16"};
   if (llvm::Triple(triple).isX86())
     dropped = {"amx-tile", "amx-bf16", "amx-fp16", "amx-int8"};

@@ -7,8 +7,8 @@ def main() -> int:
     try:
         import numpy  # noqa: F401
     except ImportError:
-        told = f"'bench' needs NumPy, which {sys.executable} has not; TESSERA_PYTHON names another Python"
-        print(f"tessera: error: {told}", file=sys.stderr)
+        reported = f"'bench' needs NumPy, which {sys.executable} has not; TESSERA_PYTHON names another Python"
+        print(f"tessera: error: {reported}", file=sys.stderr)
         return 2
     from .command import main
 

@@ -126,24 +126,24 @@ class Made:
 
     def spilled(self) -> int:
         """Spilled bytes: as reported by the assembler, otherwise the stack size."""
-        told = [
+        reported = [
             kernel["spill_bytes"]
             for kernel in self.report.get("kernels", ())
             if "spill_bytes" in kernel
         ]
-        return sum(told) if told else self.worst("stack")
+        return sum(reported) if reported else self.worst("stack")
 
     def shared(self) -> int:
-        told = [kernel.get("shared_bytes", 0) for kernel in self.report.get("kernels", ())]
-        return max([self.worst("shared"), *told])
+        reported = [kernel.get("shared_bytes", 0) for kernel in self.report.get("kernels", ())]
+        return max([self.worst("shared"), *reported])
 
     def occupancy(self, chip: str) -> float | None:
-        told = [
+        reported = [
             kernel["occupancy"]
             for kernel in self.report.get("kernels", ())
             if "occupancy" in kernel
         ]
-        found = told or [one.occupancy(chip) for one in self.resources]
+        found = reported or [one.occupancy(chip) for one in self.resources]
         return min((one for one in found if one is not None), default=None)
 
     def tiles(self) -> str:
@@ -227,9 +227,9 @@ def _cells(subject: Subject, one: Made, chip: str, times: dict, moved: int) -> l
     occupied = one.occupancy(chip)
     kernels = one.report.get("kernels", ())
     predicted = sum(kernel["predicted_us"] for kernel in kernels)
-    told = times.get(one.backend, {})
+    reported = times.get(one.backend, {})
     rate = ""
-    if ms := told.get("burst_ms"):
+    if ms := reported.get("burst_ms"):
         rate = (
             f"{subject.flops / ms / 1e9:.0f} TF/s"
             if subject.flops
@@ -237,7 +237,7 @@ def _cells(subject: Subject, one: Made, chip: str, times: dict, moved: int) -> l
         )
     return [
         *cells,
-        f"{told['burst_ms']:.4f}" if told.get("burst_ms") else "",
+        f"{reported['burst_ms']:.4f}" if reported.get("burst_ms") else "",
         rate,
         f"{predicted / 1e3:.4f}",
         str(one.worst("registers")),

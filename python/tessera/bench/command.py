@@ -129,8 +129,10 @@ class Shown:
             self.table.total, self.table.done = message["total"], -1
             self.run["versions"] = message["versions"]
             self.group = None
-            told = ", ".join(f"{name} {version}" for name, version in message["versions"].items())
-            self.title = f"{threads} thread{'s' if threads > 1 else ''}: {told}"
+            reported = ", ".join(
+                f"{name} {version}" for name, version in message["versions"].items()
+            )
+            self.title = f"{threads} thread{'s' if threads > 1 else ''}: {reported}"
         elif kind == "running":
             self.table.progress(message["title"])
         elif kind == "wrong":
@@ -172,9 +174,9 @@ def _environment(threads: int) -> dict[str, str]:
 
 def run_threads(arguments: argparse.Namespace, threads: int, shown: Shown) -> bool:
     """Runs the measuring process for one number of threads; returns whether it succeeded."""
-    told = {**vars(arguments), "threads": [threads]}
-    told = {key: value for key, value in told.items() if not isinstance(value, Path)}
-    command = [sys.executable, "-m", "tessera.bench", "--worker", json.dumps(told)]
+    job = {**vars(arguments), "threads": [threads]}
+    job = {key: value for key, value in job.items() if not isinstance(value, Path)}
+    command = [sys.executable, "-m", "tessera.bench", "--worker", json.dumps(job)]
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, env=_environment(threads), text=True)
     assert worker.stdout
     for text in worker.stdout:

@@ -221,9 +221,9 @@ def compare(old: dict, new: dict, least: float = judge.LEAST) -> Comparison:
     changes = []
     for (title, threads), one, other, shift, peer in rows:
         p = next(corrected) if shift else 1.0
-        told = judge.verdict(shift, p, floor) if shift else "unknown"
+        reported = judge.verdict(shift, p, floor) if shift else "unknown"
         changes.append(
-            Change(title, threads, one["seconds"], other["seconds"], shift, p, told, peer)
+            Change(title, threads, one["seconds"], other["seconds"], shift, p, reported, peer)
         )
     names = [
         sorted({key[0] for key in a.keys() - b.keys()})

@@ -30,7 +30,7 @@ body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; 
 h1 { font-size: 1.4rem } h2 { font-size: 1.15rem; margin-top: 2rem } h3 { font-size: 1rem; margin-bottom: .3rem }
 .row { border-top: 1px solid var(--line); padding: .35rem 0 }
 .row > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem }
-.name { font-weight: 600; overflow-wrap: anywhere } .told { opacity: .75; font-variant-numeric: tabular-nums }
+.name { font-weight: 600; overflow-wrap: anywhere } .reported { opacity: .75; font-variant-numeric: tabular-nums }
 svg { display: block; width: 100%; height: 14px; margin: .15rem 0 }
 svg.plot { height: auto; font-size: 11px; fill: currentColor } .grid { stroke: var(--line); stroke-width: .5 }
 .roof { fill: none; stroke: currentColor; stroke-width: 1.5 } .plot polyline { fill: none }
@@ -66,10 +66,10 @@ def bar(ratio: float, goal: float | None, loaded: float | None = None) -> str:
 
 def entry(name: str, speed: str, comparisons: list[tuple[str, str]]) -> str:
     """A row: its name and speed, then a sentence and a bar for each comparison."""
-    head = (
-        f'<div><span class="name">{text(name)}</span><span class="told">{text(speed)}</span></div>'
+    head = f'<div><span class="name">{text(name)}</span><span class="reported">{text(speed)}</span></div>'
+    body = "".join(
+        f'<div class="reported">{text(reported)}</div>{shape}' for reported, shape in comparisons
     )
-    body = "".join(f'<div class="told">{text(told)}</div>{shape}' for told, shape in comparisons)
     return f'<div class="row">{head}{body}</div>'
 
 
@@ -90,25 +90,25 @@ def gpu_row(name: str, result: dict) -> str:
         loaded = goal.get("sustained")
         aim = f", goal {goal['goal']:.3g}" if goal["goal"] else ""
         under = f" ({loaded:.2f} under load)" if loaded else ""
-        told = f"{goal['burst']:.2f}{under} of {goal['against']}{aim}"
-        comparisons.append((told, bar(goal["burst"], goal["goal"], loaded)))
+        reported = f"{goal['burst']:.2f}{under} of {goal['against']}{aim}"
+        comparisons.append((reported, bar(goal["burst"], goal["goal"], loaded)))
     return entry(name, speed + ("" if result["good"] else ", WRONG"), comparisons)
 
 
 def small_row(name: str, result: dict) -> str:
     """Work of a few microseconds: one call among many, and a replay of a graph."""
-    comparisons, told = [], []
+    comparisons, reported = [], []
     times = result.get("small", {})
     for kind in ("plain", "graph"):
         others = {peer: one[f"{kind}_ratio"] for peer, one in times.items() if peer != "tessera"}
         if not others:
             continue
-        told.append(f"{times['tessera'][f'{kind}_us']:.2f} µs {kind}")
+        reported.append(f"{times['tessera'][f'{kind}_us']:.2f} µs {kind}")
         peer = min(others, key=others.__getitem__)
         comparisons.append(
             (f"{kind}: {others[peer]:.2f} of {peer}, goal 1", bar(others[peer], 1.0))
         )
-    return entry(name, ", ".join(told) + ("" if result["good"] else ", WRONG"), comparisons)
+    return entry(name, ", ".join(reported) + ("" if result["good"] else ", WRONG"), comparisons)
 
 
 def gpu_summary(steps: dict) -> list[str]:
@@ -181,8 +181,8 @@ def candidates(data: dict) -> str:
             continue
         best = "" if one["best"] == one["first"] else f"; best {one['best']}"
         count = f"{len(one['ms'])} candidates"
-        told = f"{one['first_of_best']:.3f}, {one['first']}{best}"
-        parts.append(entry(name, count, [(told, bar(one["first_of_best"], 0.95))]))
+        reported = f"{one['first_of_best']:.3f}, {one['first']}{best}"
+        parts.append(entry(name, count, [(reported, bar(one["first_of_best"], 0.95))]))
     return "".join(parts)
 
 
@@ -228,8 +228,8 @@ def cpu_row(one: dict) -> str:
     comparisons = []
     for goal in one["targets"]:
         aim = f", goal {goal['target']:g}" if goal["target"] else ""
-        told = f"{goal['ratio']:.2f} ({goal['low']:.2f} .. {goal['high']:.2f}) of {goal['against']}{aim}"
-        comparisons.append((told, bar(goal["ratio"], goal["target"])))
+        reported = f"{goal['ratio']:.2f} ({goal['low']:.2f} .. {goal['high']:.2f}) of {goal['against']}{aim}"
+        comparisons.append((reported, bar(goal["ratio"], goal["target"])))
     return entry(one["title"], speed, comparisons)
 
 
@@ -248,12 +248,12 @@ def cpu_history(runs: list[dict]) -> str:
     parts = []
     for (group, threads), lines in groups.items():
         title = f"{group}, {threads_text(threads)}"
-        told = {
+        reported = {
             name: line
             for name, line in lines.items()
             if sum(point is not None for point in line) > 1
         }
-        if drawn := plots.history(title, told, "our speed over the peer's"):
+        if drawn := plots.history(title, reported, "our speed over the peer's"):
             parts.append(f"<details open><summary>{text(title)}</summary>{drawn}</details>")
     return f"<h3>Run by run</h3>{''.join(parts)}" if parts else ""
 

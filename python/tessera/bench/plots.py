@@ -67,8 +67,8 @@ def _frame(x: Axis | None, y: Axis, titles: tuple[str, str]) -> list[str]:
     return parts
 
 
-def _disc(x: float, y: float, radius: int, colour: str, told: str) -> str:
-    title = f"<title>{html.escape(told)}</title>"
+def _disc(x: float, y: float, radius: int, colour: str, reported: str) -> str:
+    title = f"<title>{html.escape(reported)}</title>"
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}">{title}</circle>'
 
 
@@ -121,13 +121,13 @@ def roofline(run: dict, threads: int) -> str:
         if peers:
             name = min(peers, key=peers.__getitem__)
             other = row["flops"] / peers[name] / 1e9
-            told = html.escape(f"{row['title']}, {name}: {other:.3g} GFLOP/s")
+            reported = html.escape(f"{row['title']}, {name}: {other:.3g} GFLOP/s")
             parts.append(
                 f'<circle cx="{x.at(density):.1f}" cy="{y.at(other):.1f}" r="4" fill="none" stroke="{colour}">'
-                f"<title>{told}</title></circle>"
+                f"<title>{reported}</title></circle>"
             )
-        told = f"{row['title']}: {speed:.3g} GFLOP/s, {100 * row['roof']:.0f} % of the roof"
-        parts.append(_disc(x.at(density), y.at(speed), 4, colour, told))
+        reported = f"{row['title']}: {speed:.3g} GFLOP/s, {100 * row['roof']:.0f} % of the roof"
+        parts.append(_disc(x.at(density), y.at(speed), 4, colour, reported))
     return _svg(parts, f"roofline, {threads} threads") + _legend(groups)
 
 
@@ -157,8 +157,10 @@ def history(title: str, lines: dict[str, list[Point | None]], unit: str) -> str:
         path = " ".join(f"{at:.1f},{y.at(point.value):.1f}" for at, point in present)
         parts.append(f'<polyline fill="none" stroke="{colour}" points="{path}"/>')
         for at, point in present:
-            told = f"{name}, {point.label}: {point.value:.3g} ({point.low:.3g} .. {point.high:.3g})"
+            reported = (
+                f"{name}, {point.label}: {point.value:.3g} ({point.low:.3g} .. {point.high:.3g})"
+            )
             ends = f'y1="{y.at(point.low):.1f}" y2="{y.at(point.high):.1f}"'
             parts.append(f'<line stroke="{colour}" x1="{at:.1f}" x2="{at:.1f}" {ends}/>')
-            parts.append(_disc(at, y.at(point.value), 3, colour, told))
+            parts.append(_disc(at, y.at(point.value), 3, colour, reported))
     return _svg(parts, title) + _legend(colours)

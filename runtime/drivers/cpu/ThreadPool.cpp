@@ -125,20 +125,20 @@ void runMeasured(const Launch &job, int64_t begin, int64_t end, const tessera_rt
 /// Merges one thread's failed check; the first grid task in grid order is reported.
 class Failures {
 public:
-  explicit Failures(tessera_rt_failure *told) : told(told) {}
+  explicit Failures(tessera_rt_failure *reported) : reported(reported) {}
   ~Failures() {
-    if (!told || mine.program == INT64_MAX)
+    if (!reported || mine.program == INT64_MAX)
       return;
     static std::mutex mutex;
     std::lock_guard<std::mutex> lock(mutex);
-    if (mine.program < told->program)
-      *told = mine;
+    if (mine.program < reported->program)
+      *reported = mine;
   }
   Failures(const Failures &) = delete;
   tessera_rt_failure mine = {INT64_MAX, 0, 0};
 
 private:
-  tessera_rt_failure *told;
+  tessera_rt_failure *reported;
 };
 
 /// The fields of `jobState`.

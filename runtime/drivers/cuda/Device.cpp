@@ -136,7 +136,7 @@ tessera_rt_status Device::failed(CUresult result, const std::string &what) {
     if (!isLost()) {
       reason = text;
       if (std::string latest = launches.text(); !latest.empty())
-        reason += "\nthe latest launches, the last one first (TESSERA_CUDA_BLOCKING=1 tells which "
+        reason += "\nthe latest launches, the last one first (TESSERA_CUDA_BLOCKING=1 shows which "
                   "one failed):" +
                   latest;
       lost.store(true, std::memory_order_release);

@@ -44,8 +44,8 @@ struct DTypeInfo {
 inline constexpr DTypeInfo dtypeInfos[] = {
 #define TESSERA_FLOAT(Enum, name, library, dlpack, cpp, mlir, exponent, fraction, infinities,      \
                       digits)                                                                      \
-  {name, library,  cpp,      dlpack,     1 + exponent + fraction, true,                            \
-   true, exponent, fraction, infinities, digits},
+  {name,     library,  cpp,        dlpack, 1 + exponent + fraction, true, true,                    \
+   exponent, fraction, infinities, digits},
 #define TESSERA_INTEGER(Enum, name, library, dlpack, cpp, bits, isSigned)                          \
   {name, library, cpp, dlpack, bits, false, isSigned, 0, 0, false, 0},
 #include "tessera_rt/dtypes.def"

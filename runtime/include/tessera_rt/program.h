@@ -126,7 +126,7 @@ struct Word {
   Expr expr; // an empty byte offset is 0
 };
 
-/// What is told when a kernel finds that its data are not as they must be.
+/// What is reported if a kernel finds invalid data.
 struct Check {
   enum Kind : uint8_t { Index, Assertion };
   Kind kind = Index;
@@ -156,7 +156,7 @@ struct Step {
   uint32_t grain = 1;      // least number of consecutive grid indices worth handing to a thread
   Expr work; // estimate in nanoseconds of one core for the whole launch; empty: unknown
   std::vector<Check> checks;   // as the kernel numbers them
-  std::vector<TensorMap> maps; // behind the words
+  std::vector<TensorMap> maps; // after the words
 };
 
 /// A tensor that is printed when all steps have run.

@@ -14,7 +14,7 @@
 // CODE: vmovntps
 !v = !tile.view<?x1024xf32, strides = [?, 1]>
 !c = !tile.view<?xf32, strides = [?]>
-tile.kernel @centre(%x: !v, %first: !c, %y: !v) grid 1 hints {cache_stores = 0} {
+tile.kernel @centre(%x: !v, %first: !c, %y: !v) grid 1 tuning <cache_stores = 0> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [0, 1] : !v -> tensor<2x1024xf32>

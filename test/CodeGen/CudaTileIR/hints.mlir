@@ -1,11 +1,11 @@
 // RUN: %tessera_opt %s -split-input-file -print-cuda-tile -o /dev/null | FileCheck %s
 
-// The hints of a kernel become hints of its entry, its loads and its stores.
+// Launch and tuning of a kernel become hints of its entry, its loads and its stores.
 // CHECK: entry @copy({{.*}}) hints {default = {num_cta_in_cga = 2 : i32, occupancy = 1 : i32, num_worker_warps_per_cta = 8 : i32}}
 // CHECK: load_view_tko {{.*}}allow_tma = false
 // CHECK: store_view_tko {{.*}}allow_tma = false
 tile.kernel @copy(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf32, strides = [1]>) grid 1
-    hints {cluster_size = 2, min_ctas_per_sm = 1, num_warps = 8, use_tma = 0} {
+    launch <num_warps = 8, cluster_size = 2> tuning <min_ctas_per_sm = 1, use_tma = 0> {
   %i = arith.constant 0 : index
   %t = tile.load %x[%i] dims [0] : !tile.view<4096xf32, strides = [1]> -> tensor<256xf32>
   tile.store %t, %y[%i] dims [0] : tensor<256xf32>, !tile.view<4096xf32, strides = [1]>
@@ -29,7 +29,7 @@ tile.kernel @copy(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf
 // CHECK: divi [[INSIDE]], [[HEIGHT]]
 // CHECK: remi [[INSIDE]], [[HEIGHT]]
 tile.kernel @grouped(%x: !tile.view<?x?xf32, strides = [?, 1]>, %y: !tile.view<?x?xf32, strides = [?, 1]>) grid 2
-    hints {raster_group = 4} {
+    tuning <raster_group = 4> {
   %i = tile.program_id 0
   %j = tile.program_id 1
   %t = tile.load %x[%j, %i] dims [0, 1] pad 0.0 : f32 : !tile.view<?x?xf32, strides = [?, 1]> -> tensor<16x16xf32>
@@ -48,7 +48,7 @@ tile.kernel @grouped(%x: !tile.view<?x?xf32, strides = [?, 1]>, %y: !tile.view<?
 // CHECK: [[COUNT:%[0-9]+]], {{.*}} = get_num_tile_blocks
 // CHECK: for lower_bound [[ID]] upper_bound [[PLACES]] step [[COUNT]]
 // CHECK: remi {{%[0-9]+}}, [[NX]]
-tile.kernel @walking(%y: !tile.view<64xi32, strides = [1]>, %n: index) grid 2 hints {persistent_ctas = 132} {
+tile.kernel @walking(%y: !tile.view<64xi32, strides = [1]>, %n: index) grid 2 launch <persistent_ctas = 132> {
   %i = tile.program_id 0
   %t = tile.iota %i : tensor<16xi32>
   tile.store %t, %y[%i] dims [0] bounded : tensor<16xi32>, !tile.view<64xi32, strides = [1]>
@@ -66,7 +66,7 @@ tile.kernel @walking(%y: !tile.view<64xi32, strides = [1]>, %n: index) grid 2 hi
 // CHECK: store_view_tko
 // CHECK-NOT: latency
 tile.kernel @ahead(%x: !tile.view<4096xf32, strides = [1]>, %y: !tile.view<4096xf32, strides = [1]>) grid 1
-    hints {num_stages = 5} {
+    tuning <num_stages = 5> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c16 = arith.constant 16 : index

@@ -32,7 +32,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> attribut
     : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
-tile.kernel @double(%x: !v, %y: !v) grid 1 hints {num_warps = 4} {
+tile.kernel @double(%x: !v, %y: !v) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>

@@ -10,7 +10,7 @@
 // CHECK-NOT: shfl
 // CHECK-NOT: shared_memory
 // CHECK: st.global
-tile.kernel @iteration(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {
+tile.kernel @iteration(%x: !v, %y: !v) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !v -> tensor<128xf32, #rows>
   %b = tile.convert %a : tensor<128xf32, #rows> -> tensor<128xf32, #turned>
@@ -25,7 +25,7 @@ tile.kernel @iteration(%x: !v, %y: !v) grid 1 hints {num_warps = 1} {
 // CHECK-LABEL: .entry half(
 // CHECK-COUNT-2: shfl.sync.idx.b32
 // CHECK: st.global
-tile.kernel @half(%x: !w, %y: !w) grid 1 hints {num_warps = 2} {
+tile.kernel @half(%x: !w, %y: !w) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !w -> tensor<64xf32, #all>
   %b = tile.convert %a : tensor<64xf32, #all> -> tensor<64xf32, #half>
@@ -42,7 +42,7 @@ tile.kernel @half(%x: !w, %y: !w) grid 1 hints {num_warps = 2} {
 // CHECK-COUNT-3: selp
 // CHECK-NOT: shfl
 // CHECK: st.global
-tile.kernel @own(%x: !f, %y: !f) grid 1 hints {num_warps = 1} {
+tile.kernel @own(%x: !f, %y: !f) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !f -> tensor<4xf32, #each>
   %b = tile.convert %a : tensor<4xf32, #each> -> tensor<4xf32, #own>

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null
 
 !v = !tile.view<16xf32, strides = [1]>
-tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 hints {num_warps = 1} {
+tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !v -> tensor<16xf32>
   %i = tile.iota %c0 : tensor<16xi64>

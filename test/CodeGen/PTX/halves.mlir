@@ -14,7 +14,7 @@
 // CHECK-DAG: add.f32 %r[[S0:[0-9]+]], %r[[A0]], %r[[C0]];
 // CHECK-DAG: add.f32 %r[[S1:[0-9]+]], %r[[A1]], %r[[C1]];
 // CHECK: add.f32 %{{.*}}, %r[[S0]], %r[[S1]];
-tile.kernel @sum(%x: !tile.view<256xbf16, strides = [1]>, %y: !tile.view<1xf32, strides = [1]>) grid 1 hints {num_warps = 1} {
+tile.kernel @sum(%x: !tile.view<256xbf16, strides = [1]>, %y: !tile.view<1xf32, strides = [1]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !tile.view<256xbf16, strides = [1]> -> tensor<256xbf16, #wide>
   %b = tile.alloc : <1, tensor<256xbf16, #memory>>

@@ -13,7 +13,7 @@
 // CHECK-LABEL: .entry shorter(
 // CHECK-NOT: %nctaid.x
 !v = !tile.view<?x?xf32, strides = [4096, 1], divisors = [128, 128]>
-tile.kernel @longer(%x: !v, %y: !v, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @longer(%x: !v, %y: !v, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -30,7 +30,7 @@ tile.kernel @longer(%x: !v, %y: !v, %n: index) grid 1 hints {num_warps = 4} {
   tile.store %sum, %y[%p, %c0] dims [1] : tensor<128xf32>, !v
   tile.return
 }
-tile.kernel @alike(%x: !v, %y: !v, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @alike(%x: !v, %y: !v, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %p = tile.program_id 0
@@ -43,7 +43,7 @@ tile.kernel @alike(%x: !v, %y: !v, %n: index) grid 1 hints {num_warps = 4} {
   tile.store %sum, %y[%p, %c0] dims [1] : tensor<128xf32>, !v
   tile.return
 }
-tile.kernel @shorter(%x: !v, %y: !v, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @shorter(%x: !v, %y: !v, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %p = tile.program_id 0

@@ -88,7 +88,7 @@ tile.kernel @some(%x: !rows, %w: !columns, %y: !sums, %n: index) grid 1 {
 // CHECK: mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32
 !d = !tile.view<16x32xi8, strides = [32, 1]>
 !e = !tile.view<32x16xi8, strides = [1, 32]>
-tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>) grid 1 hints {num_warps = 1} {
+tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0 : i32 : tensor<16x16xi32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !d -> tensor<16x32xi8>
@@ -101,7 +101,7 @@ tile.kernel @bytes(%x: !d, %w: !e, %y: !tile.view<16x16xi32, strides = [16, 1]>)
 // CHECK-LABEL: .entry doubles(
 // CHECK-COUNT-16: mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64
 !f = !tile.view<16x16xf64, strides = [16, 1]>
-tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {num_warps = 1} {
+tile.kernel @doubles(%x: !f, %y: !f) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !f -> tensor<16x16xf64>
@@ -115,7 +115,7 @@ tile.kernel @doubles(%x: !f, %y: !f) grid 1 hints {num_warps = 1} {
 // CHECK: st.shared
 // CHECK: bar.warp.sync -1;
 // CHECK-COUNT-8: fma.rn.f64
-tile.kernel @plain(%x: !f, %y: !f) grid 1 hints {num_warps = 1} {
+tile.kernel @plain(%x: !f, %y: !f) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f64 : tensor<16x16xf64>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !f -> tensor<16x16xf64>

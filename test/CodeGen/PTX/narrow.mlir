@@ -22,7 +22,7 @@ func.func @host(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> attributes
   return %0 : !gir.tensor<M, N, f32>
 }
 !v = !tile.view<?x?xf32, strides = [?, 1], divisors = [1, 64]>
-tile.kernel @move(%x: !v, %y: !v) grid 2 hints {num_warps = 4} {
+tile.kernel @move(%x: !v, %y: !v) grid 2 launch <num_warps = 4> {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %a = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -41,7 +41,7 @@ tile.kernel @move(%x: !v, %y: !v) grid 2 hints {num_warps = 4} {
 // WIDE: add.s64 %[[NEXT:.*]], %{{.*}}, 1;
 // WIDE: setp.lt.s64 %{{.*}}, %[[NEXT]],
 // WIDE: ret;
-tile.kernel @count(%x: !v, %y: !v, %all: index) grid 2 hints {num_warps = 4} {
+tile.kernel @count(%x: !v, %y: !v, %all: index) grid 2 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = tile.program_id 0

@@ -29,7 +29,7 @@ func.func @host(%x: !gir.tensor<M, N, f32>, %b: !gir.tensor<N, f32>) -> !gir.ten
 // CHECK-LABEL: .entry unseen(
 // CHECK-COUNT-2: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; @p ld.global.v4.b32
 // CHECK: @p st.global.v4.b32
-tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
+tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 launch <num_warps = 4> {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -44,7 +44,7 @@ tile.kernel @unseen(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; @p ld.global.v4.b32
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: @p st.global.v4.b32
-tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
+tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 launch <num_warps = 4> {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<512xf32>
@@ -58,7 +58,7 @@ tile.kernel @other(%x: !v, %b: !b, %y: !v) grid 2 hints {num_warps = 4} {
 // CHECK-LABEL: .entry joined(
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: st.global.b32
-tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 hints {num_warps = 1} {
+tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 launch <num_warps = 1> {
   %n = tile.program_id 0
   %m = tile.program_id 1
   %0 = tile.load %x[%m, %n] dims [1] pad 0.0 : f32 : !v -> tensor<128xf32>
@@ -71,7 +71,7 @@ tile.kernel @joined(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 2 hints {
 // CHECK-LABEL: .entry steps(
 // CHECK: { .reg .pred p; setp.ne.b32 p, %{{.*}}, 0; mov.b32
 // CHECK: st.global.v4.b32
-tile.kernel @steps(%x: !v, %y: !v) grid 2 hints {num_warps = 4} {
+tile.kernel @steps(%x: !v, %y: !v) grid 2 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

@@ -47,7 +47,7 @@ tile.kernel @normalise(%x: !v, %y: !v) grid 1 {
 // CHECK: st.global
 !m = !tile.view<32x?xbf16, strides = [?, 1], divisors = [32, 64]>
 !n = !tile.view<32x?xbf16, strides = [1, 32], divisors = [32, 64]>
-tile.kernel @across(%x: !m, %y: !n, %n: index) grid 1 hints {num_warps = 1} {
+tile.kernel @across(%x: !m, %y: !n, %n: index) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %k = %c0 to %n step %c1 {
@@ -85,7 +85,7 @@ tile.kernel @running(%x: !r, %y: !r) grid 1 {
 // CHECK-LABEL: .entry pairs(
 // CHECK: ld.global.v2.b32
 !p = !tile.view<?x2xf32, strides = [2, 1], divisors = [1, 2]>
-tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {num_warps = 1} {
+tile.kernel @pairs(%x: !p, %y: !p) grid 1 launch <num_warps = 1> {
   %i = tile.program_id 0
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%i, %c0] dims [0, 1] pad 0.0 : f32 : !p -> tensor<64x2xf32>
@@ -99,7 +99,7 @@ tile.kernel @pairs(%x: !p, %y: !p) grid 1 hints {num_warps = 1} {
 // CHECK: sub.s64
 // CHECK: setp.lt.u64 %p{{.*}}, %rd{{.*}}, 128;
 // CHECK-COUNT-4: setp.eq.b32 %p{{.*}}, %r{{.*}}, {{0|32|64|96}};
-tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.view<?xi64, strides = [1]>, %y: !tile.view<?x127xf32, strides = [127, 1]>) grid 1 hints {num_warps = 1} {
+tile.kernel @chosen(%x: !tile.view<?x127xf32, strides = [127, 1]>, %t: !tile.view<?xi64, strides = [1]>, %y: !tile.view<?x127xf32, strides = [127, 1]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %n = tile.load %t[%i] dims [] : !tile.view<?xi64, strides = [1]> -> tensor<i64>
@@ -136,7 +136,7 @@ func.func @sums(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
   return %0 : !gir.tensor<M, N, f32>
 }
 !loose = !tile.view<?x?xf32, strides = [?, 1]>
-tile.kernel @squares(%x: !loose, %y: !loose, %s: !one, %n: index) grid 1 hints {num_warps = 1} {
+tile.kernel @squares(%x: !loose, %y: !loose, %s: !one, %n: index) grid 1 launch <num_warps = 1> {
   %i = tile.program_id 0
   %c0 = arith.constant 0 : index
   %zeros = tile.constant 0.0 : f32 : tensor<1024xf32>

@@ -5,7 +5,7 @@
 // CHECK: ld.global.v2.b32
 // CHECK-COUNT-2: @p st.global.b16
 // CHECK-NOT: st.global
-tile.kernel @put(%x: !tile.view<64xbf16, strides = [1]>, %i: !tile.view<64xi32, strides = [1]>, %y: !tile.view<?xbf16, strides = [?]>) grid 1 hints {num_warps = 1} {
+tile.kernel @put(%x: !tile.view<64xbf16, strides = [1]>, %i: !tile.view<64xi32, strides = [1]>, %y: !tile.view<?xbf16, strides = [?]>) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : !tile.view<64xbf16, strides = [1]> -> tensor<64xbf16>
   %p = tile.load %i[%c0] dims [0] : !tile.view<64xi32, strides = [1]> -> tensor<64xi32>

@@ -23,7 +23,7 @@
 !a = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x128xbf16, strides = [128, 1]>
 !c = !tile.view<128x128xf32, strides = [128, 1]>
-tile.kernel @columns(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_axis = 1, cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @columns(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2, cluster_axis = 1> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>

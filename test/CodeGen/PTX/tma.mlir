@@ -22,7 +22,7 @@
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x128xbf16, strides = [128, 1]>
 !c = !tile.view<64x128xf32, strides = [128, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 tuning <use_tma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>

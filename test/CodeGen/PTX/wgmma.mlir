@@ -28,7 +28,7 @@
 !a = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x128xbf16, strides = [128, 1]>
 !c = !tile.view<128x128xf32, strides = [128, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -54,7 +54,7 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps 
 // CHECK-NOT: st.async
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
 // CHECK-COUNT-8: ld.shared.v4.b32
-tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x128x128xf32>

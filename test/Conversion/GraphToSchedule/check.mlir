@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
-// A check stands in a kernel that walks what it looks at.
+// A check is in a kernel over the dimensions of its operands.
 // CHECK-LABEL: func.func @elements
 // CHECK: sched.kernel @elements_0
 // CHECK: %[[I:.*]] = sched.load %in["s"]
@@ -31,7 +31,7 @@ func.func @rows(%w: !gir.tensor<V, D, f32>, %ok: !gir.tensor<S, i1>, %i: !gir.te
   return %1 : !gir.tensor<S, D, f32>
 }
 
-// What a stream walks is checked apart, before it: a stream may leave blocks out.
+// Elements of a stream are checked in a kernel before it: a stream may skip blocks.
 // CHECK-LABEL: func.func @along
 // CHECK: sched.kernel @along_0(%in = %arg1 : !gir.tensor<S, i1>, %in_0 = %arg2 : !gir.tensor<S, i64>) -> ()
 // CHECK: sched.check

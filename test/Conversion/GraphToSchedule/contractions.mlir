@@ -11,8 +11,8 @@
 // CHECK: dims [parallel i1 = "128*A*B" tile 512,
 // CHECK: sched.load {{.*}}["N*i1 + n"]
 
-// Not where the epilogue tells rows of a batch apart, nor where memory has gaps, nor with a matrix for each batch. Few
-// batches do not keep a product from the matrix unit: a tile has rows of one of them.
+// Not if the epilogue depends on the batch, if memory has gaps, or if each batch has its own matrix. AMX is still used for few
+// batches: a tile has rows of one batch.
 // CHECK-LABEL: func.func @positions
 // CHECK: dims [parallel b = B tile 1, parallel i = 128 tile 128,
 // CHECK-NOT: unit
@@ -27,7 +27,7 @@
 // CHECK-NOT: unit
 // CHECK: sched.stream
 // CHECK-LABEL: func.func @fewer
-// CHECK: hints {use_amx = 0}
+// CHECK: tuning <use_amx = 0>
 
 // The longer side of a tile is cut for more programs. Where the last tile may be short there are two for each core, while
 // they are large.

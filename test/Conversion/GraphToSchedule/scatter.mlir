@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
 
-// What is added at computed places: the sources are walked in order along the dimension, programs share the others. The
-// first kernel copies what is added to.
+// Additions at computed indices: sources are processed in order along the dimension, and grid tasks share the others. The
+// first kernel copies the input.
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[X:.*]] = sched.kernel @rows_0
 // CHECK: sched.store {{.*}}, %out["v", "d"]
@@ -18,7 +18,7 @@ func.func @rows(%x: !gir.tensor<V, D, f32>, %s: !gir.tensor<S, D, f32>, %i: !gir
 // Sources are computed where they are added, unless they are reduced.
 // CHECK-LABEL: func.func @sources
 // CHECK: sched.kernel @sources_0
-// CHECK-NEXT: {{.*}}it is sent to computed places
+// CHECK-NEXT: {{.*}}it is scattered to computed indices
 // CHECK: sched.accumulate sum
 // CHECK: sched.stream over [s]
 // CHECK: sched.map exp
@@ -32,11 +32,11 @@ func.func @sources(%x: !gir.tensor<V, f32>, %s: !gir.tensor<S, T, f32>, %i: !gir
   return %1, %4 : !gir.tensor<V, f32>, !gir.tensor<V, f32>
 }
 
-// A kernel has one stream, the sources': running joins along another dimension are stored first, whether they are added or
+// A kernel has one stream, the sources': scans along another dimension are stored first, whether they are added or
 // say where.
 // CHECK-LABEL: func.func @running
 // CHECK: sched.kernel @running_0
-// CHECK-NEXT: {{.*}}it is sent to computed places
+// CHECK-NEXT: {{.*}}it is scattered to computed indices
 // CHECK: sched.stream over [d]
 // CHECK-NEXT: sched.load
 // CHECK-NEXT: sched.scan prod

@@ -8,9 +8,9 @@
 // RUN: not %tessera_opt %s --convert-graph-to-sched=target=sm_70:tileir 2>&1 | FileCheck %s --check-prefix=OLD
 
 // CHECK-LABEL: func.func @matmul
-// HOPPER: dims [parallel i = 4096 tile 128, stream k = 4096 tile 64, parallel i1 = 4096 tile 256] {{.*}} hints {{.*}}persistent_ctas = 132{{.*}}use_tma = 1, wgmma = 1
-// AMPERE: dims [parallel i = 4096 tile 256, stream k = 4096 tile 64, parallel i1 = 4096 tile 128] {{.*}} hints {num_stages = 3, num_warps = 8, raster_group = 8}
-// EITHER: hints {{.*}} attributes {sched.backend = "ptx"}
+// HOPPER: dims [parallel i = 4096 tile 128, stream k = 4096 tile 64, parallel i1 = 4096 tile 256] {{.*}} launch <{{.*}}persistent_ctas = 132> tuning <{{.*}}use_tma = 1, wgmma = 1>
+// AMPERE: dims [parallel i = 4096 tile 256, stream k = 4096 tile 64, parallel i1 = 4096 tile 128] {{.*}} launch <num_warps = 8> tuning <raster_group = 8, num_stages = 3>
+// EITHER: tuning {{.*}} attributes {sched.backend = "ptx"}
 // AVX512: dims [parallel i = 4096 tile 512, stream k = 4096 tile 256, parallel i1 = 4096 tile 512] order [i1, i] {
 // NEON: dims [parallel i = 4096 tile 512, stream k = 4096 tile 512, parallel i1 = 4096 tile 512] order [i1, i] {
 // UNKNOWN: error: expected a CPU or a GPU with its backend as target, got 'z80'
@@ -21,10 +21,10 @@ func.func @matmul(%a: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %b: !gir.t
 }
 
 // CHECK-LABEL: func.func @softmax
-// HOPPER: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] hints {num_warps = 1}
-// AMPERE: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] hints {num_warps = 1}
+// HOPPER: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] launch <num_warps = 1>
+// AMPERE: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] launch <num_warps = 1>
 // EITHER: attributes {sched.backend = "ptx"}
-// AVX512: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] hints {cache_stores = 0}
+// AVX512: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] tuning <cache_stores = 0>
 // NEON: dims [parallel i = 4096 tile 1, stream i1 = 1024 tile 1024] order [i] {
 func.func @softmax(%x: !gir.tensor<4096, 1024, f32> {gir.contiguous}) -> !gir.tensor<4096, 1024, f32> {
   %0 = gir.softmax %x dim 1 : !gir.tensor<4096, 1024, f32>

@@ -13,7 +13,7 @@ func.func @odd_rows(%a: !gir.tensor<8192, 1001, bf16> {gir.contiguous}, %b: !gir
   return %0 : !gir.tensor<8192, 1024, bf16>
 }
 
-// Few multiplications do not pay for a copy, and strides that are not known cannot be told odd.
+// Few multiplications do not pay for a copy, and unknown strides may be aligned.
 // CHECK-LABEL: @small
 // CHECK-NEXT: gir.contract %arg0, %arg1
 func.func @small(%a: !gir.tensor<512, 1001, bf16> {gir.contiguous}, %b: !gir.tensor<1001, 512, bf16> {gir.contiguous}) -> !gir.tensor<512, 512, bf16> {

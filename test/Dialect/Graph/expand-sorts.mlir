@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -gir-expand-sorts | FileCheck %s
-// RUN: %tessera_opt %s -gir-expand-sorts=walks=true | FileCheck %s --check-prefix=WALK
+// RUN: %tessera_opt %s -gir-expand-sorts=sequential=true | FileCheck %s --check-prefix=SEQ
 
-// One digit, one pass: words of index and key, padded to whole blocks, go behind those of smaller digits, of the same
+// One digit, one pass: words of index and key, padded to whole blocks, follow those of smaller digits, of the same
 // digit in earlier blocks, and of the same digit in this block.
 // CHECK-LABEL: func @argsort
 // CHECK: %[[WORD:.*]] = gir.map bitwise_or(
@@ -15,31 +15,31 @@
 // CHECK: %[[PUT:.*]] = gir.scatter %{{.*}}(%{{.*}}) batch 1
 // CHECK: %[[ORDER:.*]] = gir.slice %[[PUT]] starts ["0", "0"] steps [1, 1]
 // CHECK: return %[[ORDER]]
-// Where rows are walked along, blocks are long, and counts are added to a table.
-// WALK-LABEL: func @argsort
-// WALK: %[[WORDS:.*]] = gir.reshape {{.*}} -> !gir.tensor<B, "ceildiv(S, 8192)", "ceildiv(S, ceildiv(S, 8192))", i64>
-// WALK: gir.scatter_add {{.*}} dim 2 : (!gir.tensor<B, "ceildiv(S, 8192)", 2, i32>
-// WALK: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, "ceildiv(S, 8192)", 2, i32>
-// WALK: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, 2, i32>
-// WALK: gir.gather
-// WALK: gir.scan sum %{{.*}} dim 2 by(%{{.*}} : {{.*}}) below 2
-// WALK: gir.scatter %{{.*}}(%{{.*}}) batch 1
-// WALK-NOT: gir.scatter
+// With `sequential`, blocks are long, and counts are added to a table.
+// SEQ-LABEL: func @argsort
+// SEQ: %[[WORDS:.*]] = gir.reshape {{.*}} -> !gir.tensor<B, "ceildiv(S, 8192)", "ceildiv(S, ceildiv(S, 8192))", i64>
+// SEQ: gir.scatter_add {{.*}} dim 2 : (!gir.tensor<B, "ceildiv(S, 8192)", 2, i32>
+// SEQ: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, "ceildiv(S, 8192)", 2, i32>
+// SEQ: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, 2, i32>
+// SEQ: gir.gather
+// SEQ: gir.scan sum %{{.*}} dim 2 by(%{{.*}} : {{.*}}) below 2
+// SEQ: gir.scatter %{{.*}}(%{{.*}}) batch 1
+// SEQ-NOT: gir.scatter
 func.func @argsort(%x: !gir.tensor<B, S, i1>) -> !gir.tensor<B, S, i64> {
   %0 = gir.argsort %x : !gir.tensor<B, S, i1> -> !gir.tensor<B, S, i64>
   return %0 : !gir.tensor<B, S, i64>
 }
 
 // Of bf16 in memory only 16 bits are sorted; of what is computed, all of f32.
-// WALK-LABEL: func @narrow
-// WALK-COUNT-2: gir.scatter %
-// WALK-NOT: gir.scatter %
-// WALK-LABEL: func @computed
-// WALK-COUNT-4: gir.scatter %
-// WALK-NOT: gir.scatter %
-// WALK-LABEL: func @wide
-// WALK-COUNT-8: gir.scatter %
-// WALK-NOT: gir.scatter %
+// SEQ-LABEL: func @narrow
+// SEQ-COUNT-2: gir.scatter %
+// SEQ-NOT: gir.scatter %
+// SEQ-LABEL: func @computed
+// SEQ-COUNT-4: gir.scatter %
+// SEQ-NOT: gir.scatter %
+// SEQ-LABEL: func @wide
+// SEQ-COUNT-8: gir.scatter %
+// SEQ-NOT: gir.scatter %
 // CHECK-LABEL: func @narrow
 // CHECK-COUNT-4: gir.scatter
 // CHECK-NOT: gir.scatter
@@ -64,13 +64,13 @@ func.func @wide(%x: !gir.tensor<S, f64>) -> !gir.tensor<S, i64> {
 }
 
 // The first few come from as many blocks: these are sorted by their first elements, and then their elements are.
-// WALK-LABEL: func @first
-// WALK: %[[BEST:.*]] = gir.reduce min %{{.*}} dims [2] : !gir.tensor<B, "ceildiv(S, 64)", 64, i64>
-// WALK-COUNT-4: gir.scatter %
-// WALK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<B, 16, i64>, !gir.tensor<B, 16, i64>)
-// WALK: gir.reshape {{.*}} -> !gir.tensor<B, 1024, i64>
-// WALK-COUNT-4: gir.scatter %
-// WALK-NOT: gir.scatter %
+// SEQ-LABEL: func @first
+// SEQ: %[[BEST:.*]] = gir.reduce min %{{.*}} dims [2] : !gir.tensor<B, "ceildiv(S, 64)", 64, i64>
+// SEQ-COUNT-4: gir.scatter %
+// SEQ: gir.scatter %{{.*}} batch 1 : (!gir.tensor<B, 16, i64>, !gir.tensor<B, 16, i64>)
+// SEQ: gir.reshape {{.*}} -> !gir.tensor<B, 1024, i64>
+// SEQ-COUNT-4: gir.scatter %
+// SEQ-NOT: gir.scatter %
 // CHECK-LABEL: func @first
 // CHECK-COUNT-8: gir.scatter
 // CHECK-NOT: gir.scatter
@@ -80,9 +80,9 @@ func.func @first(%x: !gir.tensor<B, S, f32>) -> !gir.tensor<B, 16, i64> {
 }
 
 // Long rows have longer digits: eleven bits, in three passes.
-// WALK-LABEL: func @long
-// WALK-COUNT-3: gir.scatter_add {{.*}} dim 1 : (!gir.tensor<"ceildiv(S, 65536)", 2048, i32>
-// WALK-NOT: gir.scatter_add
+// SEQ-LABEL: func @long
+// SEQ-COUNT-3: gir.scatter_add {{.*}} dim 1 : (!gir.tensor<"ceildiv(S, 65536)", 2048, i32>
+// SEQ-NOT: gir.scatter_add
 // CHECK-LABEL: func @long
 func.func @long(%x: !gir.tensor<S, i32>) -> !gir.tensor<S, i64> attributes {gir.symbols = {S = {hint = 100000}}} {
   %0 = gir.argsort %x : !gir.tensor<S, i32> -> !gir.tensor<S, i64>

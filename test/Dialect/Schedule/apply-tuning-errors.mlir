@@ -1,6 +1,6 @@
-// A line that does not fit its kernel is told, and the kernel stays as it is.
+// A line that does not match its kernel is reported, and the kernel is unchanged.
 
-// RUN: tessera explain %s --target sm_90 | sed -n "s/^  tuning  //p" > %t.signature
+// RUN: tessera explain %s --target sm_90 | sed -n "s/^  table   //p" > %t.signature
 // RUN: echo "tessera tuning 1 sm_90" > %t.txt
 // RUN: sed "s/$/ 64x64 - 1 1/" %t.signature >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=COUNT,KEPT
@@ -15,17 +15,21 @@
 // LARGE: warning: line 4: expected powers of two up to 262144 as tiles, got 1048576
 
 // RUN: sed "s/$/ 64 wraps=4 1 1/" %t.signature >> %t.txt
-// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=HINT,KEPT
-// HINT: warning: line 5: there is no hint 'wraps'
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=FIELD,KEPT
+// FIELD: warning: line 5: there is no field 'wraps' of launch or tuning
 
 // RUN: sed "s/$/ 64 num_warps=64 1 1/" %t.signature >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=VALUE,KEPT
-// VALUE: warning: line 6: expected a hint 'num_warps' from 1 to 32, got 64
+// VALUE: warning: line 6: expected num_warps from 1 to 32, got 64
 
-// What cannot be read at all is told as well, and so is another chip's table.
+// RUN: sed "s/$/ 64 cluster_axis=1 1 1/" %t.signature >> %t.txt
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=AXIS,KEPT
+// AXIS: warning: line 7: expected cluster_size beside cluster_axis
+
+// A line that cannot be parsed is reported as well, and so is another chip's table.
 // RUN: echo "rubbish" >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=RUBBISH,KEPT
-// RUBBISH: warning: line 7: expected a kernel's signature of 16 hexadecimal digits, got 'rubbish'
+// RUBBISH: warning: line 8: expected a kernel's signature of 16 hexadecimal digits, got 'rubbish'
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_100 -sched-apply-tuning="table=%t.txt" 2>&1 | FileCheck %s --check-prefixes=CHIP,KEPT
 // CHIP: warning: line 1: expected 'tessera tuning 1 sm_100', got 'tessera tuning 1 sm_90'
 

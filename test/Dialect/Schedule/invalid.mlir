@@ -15,6 +15,25 @@ func.func private @size() attributes {sched.d = #sched.dim<inner k = "S +" tile 
 
 // -----
 
+// expected-error @+1 {{expected num_warps from 1 to 32, got 0}}
+func.func private @launch() attributes {sched.l = #sched.launch<num_warps = 0>}
+
+// -----
+
+// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'num_warps'}}
+func.func private @tuning() attributes {sched.t = #sched.tuning<num_warps = 4>}
+
+// -----
+
+func.func @axis() {
+  // expected-error @+1 {{expected cluster_size beside cluster_axis}}
+  sched.kernel @axis() -> () dims [parallel i = S tile 1] order [i] launch <cluster_axis = 0> {
+  }
+  return
+}
+
+// -----
+
 // expected-error @+1 {{expected distinct dimensions, got 'i' twice}}
 func.func private @twice(!sched.val<[i, i], f32>)
 

@@ -3,9 +3,9 @@
 // CHECK-LABEL: func.func @double
 func.func @double(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   // CHECK: %{{.*}} = sched.kernel @double(%in = %arg0 : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
-  // CHECK-NEXT: dims [parallel i = S tile 1024] order [i] {
+  // CHECK-NEXT: dims [parallel i = S tile 1024] order [i] launch <num_warps = 4, cluster_size = 2> tuning <use_tma = 0> {
   %r = sched.kernel @double(%a = %x : !gir.tensor<S, f32>) -> (%o : !gir.tensor<S, f32>)
-      dims [parallel i = S tile 1024] order [i] {
+      dims [parallel i = S tile 1024] order [i] launch <cluster_size = 2, num_warps = 4> tuning <use_tma = 0> {
     // CHECK: sched.load %in["i"] : <S, f32> -> <[i], f32>
     %0 = sched.load %a["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
     // CHECK: sched.map add(%{{.*}}, %{{.*}}) : (!sched.val<[i], f32>, !sched.val<[i], f32>) -> !sched.val<[i], f32>
@@ -20,9 +20,10 @@ func.func @double(%x: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
 // CHECK-LABEL: func.func @fill
 func.func @fill() -> !gir.tensor<"2*S + 1", 8, f32> {
   // CHECK: sched.kernel @fill() -> (%out : !gir.tensor<"2*S + 1", 8, f32>)
-  // CHECK-NEXT: dims [parallel i = "2*S + 1" tile 1, parallel j = 8 tile 8] order [j, i] attributes {why = "test"} {
+  // CHECK-NEXT: dims [parallel i = "2*S + 1" tile 1, parallel j = 8 tile 8] order [j, i] tuning <cache_stores = 0> attributes {configs = [#sched.launch<num_warps = 4>, #sched.tuning<wgmma = 1>], why = "test"} {
   %r = sched.kernel @fill() -> (%o : !gir.tensor<"2*S + 1", 8, f32>)
-      dims [parallel i = "2*S + 1" tile 1, parallel j = 8 tile 8] order [j, i] attributes {why = "test"} {
+      dims [parallel i = "2*S + 1" tile 1, parallel j = 8 tile 8] order [j, i] tuning <cache_stores = 0>
+      attributes {configs = [#sched.launch<num_warps = 4>, #sched.tuning<wgmma = 1>], why = "test"} {
     // CHECK: sched.constant 1.000000e+00 : f32 : <[], f32>
     %0 = sched.constant 1.0 : f32 : !sched.val<[], f32>
     // CHECK: sched.index "8*i + j" : <[i, j], i64>

@@ -51,7 +51,7 @@ func.func @alone(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
 
-// Tiles of both views begin at multiples of 16 bytes, all of them padded as the rest of a row was.
+// The tiles of both views start at multiples of 16 bytes; all of them are padded like the rest of a row.
 // CHECK-LABEL: tile.kernel @center
 // CHECK: %[[X:.*]] = tile.aligned_row %x[%[[PID:.*]]] dim 1
 // CHECK: %[[Y:.*]] = tile.aligned_row %y[%[[PID]]] dim 1
@@ -100,7 +100,7 @@ tile.kernel @center(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// Rows that are read once come by themselves.
+// Rows that are read once are left to other passes.
 // CHECK-LABEL: tile.kernel @once
 // CHECK-NOT: tile.aligned_row
 tile.kernel @once(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
@@ -133,7 +133,7 @@ tile.kernel @once(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// Weights begin elsewhere.
+// The weights have another misalignment.
 // CHECK-LABEL: tile.kernel @weights
 // CHECK-NOT: tile.aligned_row
 tile.kernel @weights(%x: !v, %y: !v, %w: !w, %whole: index, %all: index) grid 1 {
@@ -210,7 +210,7 @@ tile.kernel @positions(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// What is joined place by place depends on where tiles begin.
+// An elementwise combination across tiles depends on where tiles start.
 // CHECK-LABEL: tile.kernel @carried
 // CHECK-NOT: tile.aligned_row
 tile.kernel @carried(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
@@ -243,7 +243,7 @@ tile.kernel @carried(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// A row's sums must not depend on where it lies.
+// With batch-invariant numerics, a row's sums must not depend on its address.
 // CHECK-LABEL: tile.kernel @invariant
 // CHECK-NOT: tile.aligned_row
 tile.kernel @invariant(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
@@ -278,7 +278,7 @@ tile.kernel @invariant(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// What is read is written between two walks.
+// The row is written between two reads.
 // CHECK-LABEL: tile.kernel @written
 // CHECK-NOT: tile.aligned_row
 tile.kernel @written(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
@@ -314,7 +314,7 @@ tile.kernel @written(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// Whole tiles are not treated as the rest is.
+// The loop over whole tiles differs from the one over the rest.
 // CHECK-LABEL: tile.kernel @unlike
 // CHECK-NOT: tile.aligned_row
 tile.kernel @unlike(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
@@ -349,7 +349,7 @@ tile.kernel @unlike(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// The last program's row lies behind the tensor, where nothing is read or written.
+// The last CTA's row is beyond the tensor, where nothing may be read or written.
 // CHECK-LABEL: tile.kernel @beyond
 // CHECK-NOT: tile.aligned_row
 tile.kernel @beyond(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {

@@ -4,7 +4,7 @@
 #m = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256, d0:512, d0:1024] -> d0:2048">
 !b = !tile.buffer<1, tensor<2048xf32, #m>>
 
-// The third buffer's time begins when that of the first is over.
+// The lifetime of the third buffer starts after that of the first.
 // CHECK-LABEL: tile.kernel @times
 // CHECK: tile.alloc offset 0
 // CHECK: tile.alloc offset 8192
@@ -24,8 +24,8 @@ tile.kernel @times() grid 1 {
   tile.return
 }
 
-// A buffer that is made before a loop is taken for all of it, one that is made inside for a part of each iteration; behind
-// the loop all is free.
+// A buffer that is allocated before a loop lives for the whole loop, one that is allocated inside for a part of each
+// iteration; after the loop its memory is free.
 // CHECK-LABEL: tile.kernel @loops
 // CHECK: tile.alloc offset 0 : <3
 // CHECK: tile.alloc offset 24576
@@ -51,7 +51,7 @@ tile.kernel @loops(%v: !tile.view<2048xf32, strides = [1]>, %n: index) grid 1 {
   tile.return
 }
 
-// Small ones take iterations.
+// Small buffers alternate between two offsets.
 #p = #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4">
 #f = #tile.layout<"offset[d0:1, d0:2] -> d0:4">
 !s = !tile.buffer<1, tensor<4xf32, #f>>

@@ -8,7 +8,7 @@
 // CHECK: tile.convert {{.*}} : tensor<32x32xf64, #[[OWN]]>
 // CHECK: tile.broadcast
 tile.kernel @long_work(%a: !tile.view<32x32xf64, strides = [32, 1]>, %b: !tile.view<32x32x16xf64, strides = [512, 16, 1]>,
-    %r: !tile.view<32x32x16xf64, strides = [512, 16, 1]>) grid 1 hints {num_warps = 4} {
+    %r: !tile.view<32x32x16xf64, strides = [512, 16, 1]>) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %s0 = tile.load %a[%c0, %c0] dims [0, 1] : !tile.view<32x32xf64, strides = [32, 1]> -> tensor<32x32xf64>
   %t = tile.load %b[%c0, %c0, %c0] dims [0, 1, 2] : !tile.view<32x32x16xf64, strides = [512, 16, 1]> -> tensor<32x32x16xf64>

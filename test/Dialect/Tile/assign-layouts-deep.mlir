@@ -1,4 +1,4 @@
-// What is made of itself twice, forty times over, is looked at once: this ends.
+// A chain of forty additions of a value to itself is visited once per value: the pass terminates quickly.
 // RUN: %tessera_opt %s -tile-assign-layouts | FileCheck %s
 
 // CHECK-LABEL: tile.kernel @deep

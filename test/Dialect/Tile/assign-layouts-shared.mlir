@@ -1,4 +1,4 @@
-// What becomes an operand of a product that blocks of a cluster share is made where it is needed.
+// Operands of an MMA whose K dimension a cluster splits are computed where they are needed.
 // RUN: %tessera_opt %s -tile-assign-layouts | FileCheck %s
 
 !x = !tile.view<16x8x128xbf16, strides = [1024, 128, 1]>
@@ -10,11 +10,11 @@
 // CHECK-DAG: #[[WHOLE:.*]] = #tile.layout<"register[d1:1, d1:2, d1:4, d0:4, d0:8] lane[{{.*}}] warp[{{.*}}] block[0] -> d0:16 d1:128">
 // CHECK-DAG: #[[COLUMNS:.*]] = #tile.layout<"{{.*}} block[d1:8] -> d0:32 d1:16">
 
-// A loop makes the operand element by element: each block has its part of what the product sums over.
+// A loop computes the operand elementwise: each CTA has its part of the K dimension.
 // CHECK-LABEL: tile.kernel @loop
 // CHECK: tile.load %x{{.*}} -> tensor<16x128xbf16, #[[PARTS]]>
 // CHECK: tile.mma
-tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
@@ -32,11 +32,11 @@ tile.kernel @loop(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_wa
   tile.return
 }
 
-// The operand takes all of a tile's rows: all blocks have everything of that.
+// The operand depends on all rows of a tile: all CTAs hold them.
 // CHECK-LABEL: tile.kernel @maxima
 // CHECK: tile.load %x{{.*}} -> tensor<16x128xbf16, #[[WHOLE]]>
 // CHECK: tile.mma
-tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x16x32xf32>
   %t = tile.load %x[%c0, %c0, %c0] dims [0, 2] : !x -> tensor<16x128xbf16>
@@ -49,10 +49,10 @@ tile.kernel @maxima(%x: !x, %w: !w, %y: !y) grid 1 hints {cluster_size = 2, num_
   tile.return
 }
 
-// What is added to the sums is divided as they are, by rows, also where it is transposed.
+// An addend of the accumulator is distributed like the accumulator, by rows, also if it is transposed.
 // CHECK-LABEL: tile.kernel @residual
 // CHECK: tile.load %z{{.*}} -> tensor<32x16xf32, #[[COLUMNS]]>
-tile.kernel @residual(%x: !x, %w: !w, %z: !z, %y: !y) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @residual(%x: !x, %w: !w, %z: !z, %y: !y) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x16x32xf32>
   %l = tile.load %x[%c0, %c0, %c0] dims [0, 2] : !x -> tensor<16x128xbf16>

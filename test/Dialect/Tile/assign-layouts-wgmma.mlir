@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -tile-assign-layouts=wgmma=true | FileCheck %s
 
-// What becomes of sums of warpgroups is computed where these hold them, and exchanged when it has fewer bits.
+// The epilogue of wgmma is computed in the accumulator's layout, and exchanged after rounding.
 // CHECK-DAG: #[[SUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32, d1:64] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] -> d0:128 d1:128">
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: %[[SUM:.*]] = scf.for
@@ -10,7 +10,7 @@
 // CHECK-NEXT: tile.store %[[MOVED]]
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
-tile.kernel @scaled(%x: !a, %w: !b, %y: !b, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @scaled(%x: !a, %w: !b, %y: !b, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -26,14 +26,14 @@ tile.kernel @scaled(%x: !a, %w: !b, %y: !b, %n: index) grid 1 hints {num_warps =
   tile.return
 }
 
-// One sum goes to what it is added to: that and the result would be as many bytes.
+// One accumulator moves to the layout of the tile that it is added to: that tile and the result would be as many bytes.
 // CHECK-LABEL: tile.kernel @added
 // CHECK: %[[SUM:.*]] = scf.for
 // CHECK: %[[OTHER:.*]] = tile.load %r
 // CHECK: %[[WIDE:.*]] = tile.cast %[[OTHER]]
 // CHECK: %[[MOVED:.*]] = tile.convert %[[SUM]]
 // CHECK-NEXT: tile.map add(%[[WIDE]], %[[MOVED]])
-tile.kernel @added(%x: !a, %w: !b, %r: !b, %y: !b, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @added(%x: !a, %w: !b, %r: !b, %y: !b, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -51,7 +51,7 @@ tile.kernel @added(%x: !a, %w: !b, %r: !b, %y: !b, %n: index) grid 1 hints {num_
   tile.return
 }
 
-// Two sums stay, and what they are multiplied by comes to them.
+// Two accumulators stay, and their factor moves to them.
 // CHECK-LABEL: tile.kernel @turned
 // CHECK: %[[SUM:.*]]:2 = scf.for
 // CHECK: %[[COS:.*]] = tile.load %cos
@@ -61,7 +61,7 @@ tile.kernel @added(%x: !a, %w: !b, %r: !b, %y: !b, %n: index) grid 1 hints {num_
 // CHECK-NOT: tile.convert %[[SUM]]
 // CHECK: %[[NARROW:.*]] = tile.cast {{.*}} -> tensor<128x128xbf16, #[[SUMS]]>
 // CHECK-NEXT: tile.convert %[[NARROW]]
-tile.kernel @turned(%x: !a, %w: !b, %v: !b, %cos: !b, %sin: !b, %y: !b, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @turned(%x: !a, %w: !b, %v: !b, %cos: !b, %sin: !b, %y: !b, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>

@@ -32,7 +32,7 @@ tile.kernel @row(%x: !v, %y: !v) grid 1 {
 // CHECK: tile.map add(%[[C]], {{.*}} -> tensor<32x32xf32, #[[OUT]]>
 !v = !tile.view<32x32xf32, strides = [32, 1]>
 !t = !tile.view<32x32xf32, strides = [1, 32]>
-tile.kernel @across(%x: !v, %y: !t) grid 1 hints {num_warps = 1} {
+tile.kernel @across(%x: !v, %y: !t) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %one = tile.constant 1.0 : f32 : tensor<32x32xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<32x32xf32>
@@ -43,7 +43,7 @@ tile.kernel @across(%x: !v, %y: !t) grid 1 hints {num_warps = 1} {
 
 // -----
 
-// A loop carries what its product gives.
+// A loop carries the MMA's accumulator layout.
 // CHECK-LABEL: tile.kernel @product
 // CHECK: scf.for {{.*}} -> (tensor<16x8xf32, #[[ACC:.*]]>)
 // CHECK: tile.mma {{.*}} -> tensor<16x8xf32, #[[ACC]]>
@@ -51,7 +51,7 @@ tile.kernel @across(%x: !v, %y: !t) grid 1 hints {num_warps = 1} {
 !a = !tile.view<16x?xbf16, strides = [?, 1]>
 !b = !tile.view<?x8xbf16, strides = [8, 1]>
 !c = !tile.view<16x8xf32, strides = [8, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x8xf32>
@@ -77,7 +77,8 @@ tile.kernel @odd(%y: !tile.view<48xf32, strides = [1]>) grid 1 {
 
 // -----
 
-// What a loop carries stays as its body computes it, here from the sums of products; the store's wish is met once, behind the loop.
+// A carried tile keeps the layout of the body, here that of the accumulator; it is converted for the store once, after
+// the loop.
 // CHECK-LABEL: tile.kernel @carried
 // CHECK: scf.for
 // CHECK: tile.reduce max %{{.*}} : tensor<64x64xf32, #{{.*}}> -> tensor<64xf32, #[[OWN:.*]]>
@@ -107,7 +108,7 @@ tile.kernel @carried(%x: !qa, %w: !qb, %y: !qc, %n: index) grid 1 {
 
 // -----
 
-// What is joined across warps goes through shared memory, and from there to where the store wants it.
+// A reduction across warps goes through shared memory, from there to the layout of the store.
 // CHECK-DAG: #[[STORED:.*]] = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:64, d0:128] -> d0:256">
 // CHECK-LABEL: tile.kernel @columns
 // CHECK: tile.reduce sum {{.*}} -> tensor<256xf32, #[[STORED]]>
@@ -124,14 +125,14 @@ tile.kernel @columns(%x: !columns, %y: !sums) grid 1 {
 
 // -----
 
-// All warps need the left operand. Little work on its elements is done by each of them for itself.
+// All warps need the left operand. Each repeats short work on its elements.
 // CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
 // CHECK-LABEL: tile.kernel @little_work
 // CHECK: tile.map mul{{.*}} -> tensor<16x64xf32, #[[LEFT]]>
 !a = !tile.view<16x64xbf16, strides = [64, 1]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
+tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 launch <num_warps = 8> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
@@ -146,7 +147,7 @@ tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
 
 // -----
 
-// Much of it is done once, where the elements come from memory, and its results are told the others.
+// Long work is done once, in the layout of the load, and its results are exchanged.
 // CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
 // CHECK-DAG: #[[ONCE:.*]] = #tile.layout<"register[d1:1, d1:2] lane[d1:4, d1:8, d1:16, d1:32, d0:1] warp[d0:2, d0:4, d0:8] -> d0:16 d1:64">
 // CHECK-LABEL: tile.kernel @much_work
@@ -156,7 +157,7 @@ tile.kernel @little_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
 !a = !tile.view<16x64xbf16, strides = [64, 1]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
+tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 launch <num_warps = 8> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>
@@ -174,7 +175,7 @@ tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
 
 // -----
 
-// So are elements that come from memory one by one.
+// So is work on elements that are not contiguous in memory.
 // CHECK-DAG: #[[LEFT:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0, 0] -> d0:16 d1:64">
 // CHECK-DAG: #[[ONCE:.*]] = #tile.layout<"register[d1:32, d0:8] lane[d1:1, d1:2, d1:4, d1:8, d1:16] warp[d0:1, d0:2, d0:4] -> d0:16 d1:64">
 // CHECK-LABEL: tile.kernel @scattered
@@ -183,7 +184,7 @@ tile.kernel @much_work(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
 !a = !tile.view<16x64xbf16, strides = [?, ?]>
 !b = !tile.view<64x64xbf16, strides = [64, 1]>
 !c = !tile.view<16x64xf32, strides = [64, 1]>
-tile.kernel @scattered(%x: !a, %w: !b, %y: !c) grid 1 hints {num_warps = 8} {
+tile.kernel @scattered(%x: !a, %w: !b, %y: !c) grid 1 launch <num_warps = 8> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<16x64xf32>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !a -> tensor<16x64xbf16>

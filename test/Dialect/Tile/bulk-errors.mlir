@@ -150,7 +150,7 @@ tile.kernel @arrivals() grid 1 {
 #memory = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32] -> d0:8 d1:64">
 !b = !tile.buffer<1, tensor<8x64xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @warps(%x: !v, %i: index) grid 1 hints {num_warps = 2} {
+tile.kernel @warps(%x: !v, %i: index) grid 1 launch <num_warps = 2> {
   %b = tile.alloc : !b
   %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected a warp below 2, got 2}}
@@ -189,7 +189,7 @@ tile.kernel @bulk_load_of_a_box(%x: !v, %i: index) grid 1 {
 #memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @bulk_load_warp(%x: !v, %i: index) grid 1 hints {num_warps = 2} {
+tile.kernel @bulk_load_warp(%x: !v, %i: index) grid 1 launch <num_warps = 2> {
   %b = tile.alloc : !b
   %g = tile.mbarrier_alloc : <1>
   // expected-error @+1 {{expected a warp below 2, got 3}}
@@ -378,7 +378,7 @@ tile.kernel @pending(%i: index) grid 1 {
 #memory = #tile.layout<"block[d0:1] offset[d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
 !b = !tile.buffer<1, tensor<128xbf16, #memory>, slack 8>
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
-tile.kernel @scattered(%x: !v, %i: index) grid 1 hints {cluster_size = 2} {
+tile.kernel @scattered(%x: !v, %i: index) grid 1 launch <cluster_size = 2> {
   %b = tile.alloc : !b
   // expected-error @+1 {{expected a buffer with the elements in order}}
   tile.bulk_store %b[%i] to %x[%i, %i] dims [1] : !b, !v
@@ -387,7 +387,7 @@ tile.kernel @scattered(%x: !v, %i: index) grid 1 hints {cluster_size = 2} {
 
 // -----
 
-tile.kernel @fewer_arrivals(%i: index) grid 1 hints {num_warps = 8} {
+tile.kernel @fewer_arrivals(%i: index) grid 1 launch <num_warps = 8> {
   %g = tile.mbarrier_alloc arrivals 4 : <1>
   // expected-error @+1 {{expected mbarriers with 8 arrivals, one per warp, got 4}}
   tile.mbarrier_arrive %g[%i] : <1>
@@ -399,7 +399,7 @@ tile.kernel @fewer_arrivals(%i: index) grid 1 hints {num_warps = 8} {
 #swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
-tile.kernel @full_and_empty(%x: !v, %i: index) grid 1 hints {num_warps = 4} {
+tile.kernel @full_and_empty(%x: !v, %i: index) grid 1 launch <num_warps = 4> {
   %b = tile.alloc : !box
   %g = tile.mbarrier_alloc arrivals 4 : <2>
   // expected-note @+1 {{a load completes at one here}}
@@ -440,7 +440,7 @@ tile.kernel @multicast_alone(%x: !v, %i: index) grid 1 {
 #parts = #tile.layout<"block[d0:32] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:64 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<64x64xbf16, #parts>>
-tile.kernel @multicast_parts(%x: !v, %i: index) grid 1 hints {cluster_size = 2} {
+tile.kernel @multicast_parts(%x: !v, %i: index) grid 1 launch <cluster_size = 2> {
   %b = tile.alloc : !box
   %g = tile.mbarrier_alloc : <2>
   // expected-error @+1 {{expected a cluster of several CTAs that all hold the whole tile, got 2 and}}
@@ -453,7 +453,7 @@ tile.kernel @multicast_parts(%x: !v, %i: index) grid 1 hints {cluster_size = 2} 
 #swizzled = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16] -> d0:32 d1:64">
 !v = !tile.view<?x?xbf16, strides = [64, 1]>
 !box = !tile.buffer<2, tensor<32x64xbf16, #swizzled>>
-tile.kernel @multicast_small(%x: !v, %i: index) grid 1 hints {cluster_size = 8} {
+tile.kernel @multicast_small(%x: !v, %i: index) grid 1 launch <cluster_size = 8> {
   %b = tile.alloc : !box
   %g = tile.mbarrier_alloc : <2>
   // expected-error @+1 {{expected a tile that 8 CTAs can divide for multicast, got}}
@@ -463,7 +463,7 @@ tile.kernel @multicast_small(%x: !v, %i: index) grid 1 hints {cluster_size = 8} 
 
 // -----
 
-tile.kernel @cluster_arrivals(%i: index) grid 1 hints {cluster_size = 2, num_warps = 8} {
+tile.kernel @cluster_arrivals(%i: index) grid 1 launch <num_warps = 8, cluster_size = 2> {
   %g = tile.mbarrier_alloc arrivals 8 : <1>
   // expected-error @+1 {{expected mbarriers with 16 arrivals, one per warp, got 8}}
   tile.mbarrier_arrive cluster %g[%i] : <1>

@@ -1,6 +1,7 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows=most=4096 | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows=shared-bytes=4096 | FileCheck %s --check-prefix=SMALL
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows | FileCheck %s --check-prefix=PARTS
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows=shared-bytes=5120 | FileCheck %s --check-prefix=FEWER
 
 // PARTS-DAG: "block[d0:1024] offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128, d0:256, d0:512] -> d0:2048"
 
@@ -8,7 +9,7 @@
 !even = !tile.view<?x?xbf16, strides = [4096, 1]>
 !s = !tile.view<?xf32, strides = [1]>
 
-// A row that registers hold is in flight as soon as its place is known, and read where it is needed.
+// The copy of a row starts as soon as its coordinates are known; the row is read at its first use.
 // CHECK-LABEL: tile.kernel @held
 // CHECK: %[[ROOM:.*]] = tile.alloc : <1, tensor<1024xbf16, #[[MEMORY:.*]]>, slack 8>
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <1>
@@ -31,7 +32,7 @@ tile.kernel @held(%x: !v, %y: !s) grid 1 {
   tile.return
 }
 
-// Three steps ahead, in four stages with an mbarrier each; the loop counts how often it has been around.
+// Three iterations ahead, in four stages with an mbarrier each; the loop carries the phase.
 // CHECK-LABEL: tile.kernel @stream
 // CHECK: %[[ROOM:.*]] = tile.alloc : <4, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <4>
@@ -69,8 +70,10 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, f32>
   return %0 : !gir.tensor<M, f32>
 }
 
-// What is left behind the whole tiles comes in the stage behind theirs, in flight before these have been worked on. How far
-// copies run ahead is said by a hint.
+// The rest after the whole tiles is loaded into the next stage, before these are processed. `num_stages` says how far
+// copies run ahead; the kernel says where shared memory has room for fewer stages.
+// FEWER: tile.kernel @rest({{.*}}) grid 1 tuning <num_stages = 3>
+// FEWER-SAME: attributes {tile.changed = ["num_stages 3 -> 2: shared memory for bulk copies of rows"]} {
 // CHECK-LABEL: tile.kernel @rest
 // CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <3>
@@ -88,7 +91,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, f32>
 // CHECK-NOT: tile.bulk_load
 // CHECK: tile.return
 // SMALL-LABEL: tile.kernel @rest
-tile.kernel @rest(%x: !v, %y: !s, %whole: index, %all: index) grid 1 hints {num_stages = 3} {
+tile.kernel @rest(%x: !v, %y: !s, %whole: index, %all: index) grid 1 tuning <num_stages = 3> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %i = tile.program_id 0
@@ -110,13 +113,13 @@ tile.kernel @rest(%x: !v, %y: !s, %whole: index, %all: index) grid 1 hints {num_
   tile.return
 }
 
-// Each block of a cluster has a part of the row, and room for that.
+// Each CTA of a cluster has a part of the row, and a buffer for it.
 // CHECK-LABEL: tile.kernel @shared
 // SMALL-LABEL: tile.kernel @shared
 // CHECK: tile.alloc : <1, tensor<2048xbf16, #[[PART:.*]]>, slack 8>
 // CHECK: tile.bulk_load %x[%pid0, %{{.*}}] dims [1] bounded into
 // CHECK: tile.shared_load {{.*}} shift {{.*}} below {{.*}} : <1, tensor<2048xbf16, #[[PART]]>, slack 8> -> tensor<2048xbf16
-tile.kernel @shared(%x: !v, %y: !s) grid 1 hints {cluster_size = 2, num_warps = 4} {
+tile.kernel @shared(%x: !v, %y: !s) grid 1 launch <num_warps = 4, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<2048xbf16>
@@ -126,7 +129,7 @@ tile.kernel @shared(%x: !v, %y: !s) grid 1 hints {cluster_size = 2, num_warps = 
   tile.return
 }
 
-// Rows that begin at multiples of 16 bytes are none, nor are those that are written as well, nor short ones.
+// Not for aligned rows, rows that are also written, and short ones.
 // CHECK-LABEL: tile.kernel @others
 // CHECK-NOT: tile.bulk_load
 // CHECK: tile.return
@@ -142,7 +145,7 @@ tile.kernel @others(%x: !even, %y: !v, %z: !v) grid 1 {
   tile.return
 }
 
-// A loop from row to row has the next ones in flight; each begins elsewhere.
+// In a loop from row to row, the next rows are in flight; each has another misalignment.
 // CHECK-LABEL: tile.kernel @walk
 // CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xbf16, #[[MEMORY]]>, slack 8>
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <3>
@@ -156,7 +159,7 @@ tile.kernel @others(%x: !even, %y: !v, %z: !v) grid 1 {
 // CHECK: %[[S:.*]] = tile.misalignment %x[%[[ROW]], %{{.*}}] mod 8
 // CHECK: tile.shared_load %[[ROOM]][%[[SLOT]]] shift %[[S]] below
 // SMALL-LABEL: tile.kernel @walk
-tile.kernel @walk(%x: !v, %y: !s, %first: index, %end: index) grid 1 hints {num_stages = 3} {
+tile.kernel @walk(%x: !v, %y: !s, %first: index, %end: index) grid 1 tuning <num_stages = 3> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %first to %end step %c1 {
@@ -168,7 +171,7 @@ tile.kernel @walk(%x: !v, %y: !s, %first: index, %end: index) grid 1 hints {num_
   tile.return
 }
 
-// A place that is computed in the loop is not known ahead.
+// Coordinates that are computed in the loop are not known ahead.
 // CHECK-LABEL: tile.kernel @found
 // CHECK-NOT: tile.bulk_load
 // CHECK: tile.return

@@ -7,7 +7,7 @@
 !whole = !tile.buffer<2, tensor<512xbf16, #memory>>
 
 // CHECK-LABEL: tile.kernel @rows
-tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 hints {num_warps = 1} {
+tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 launch <num_warps = 1> {
   %c0 = arith.constant 0 : index
   // CHECK: tile.alloc : <2, tensor<512xbf16, #{{.*}}>, slack 8>
   %b = tile.alloc : !b
@@ -53,7 +53,7 @@ tile.kernel @rows(%x: !v, %y: !v, %row: index, %n: index) grid 1 hints {num_warp
 !boxes = !tile.buffer<2, tensor<128x16xbf16, #turned>>
 
 // CHECK-LABEL: tile.kernel @boxes
-tile.kernel @boxes(%x: !batch, %i: index) grid 1 hints {num_warps = 2} {
+tile.kernel @boxes(%x: !batch, %i: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %b = tile.alloc offset 1024 : !box
   %d = tile.alloc : !boxes
@@ -74,7 +74,7 @@ tile.kernel @boxes(%x: !batch, %i: index) grid 1 hints {num_warps = 2} {
 
 // Each of two CTAs issues 16 of 32 rows, or one of two spans, for both.
 // CHECK-LABEL: tile.kernel @multicast
-tile.kernel @multicast(%x: !batch, %i: index) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @multicast(%x: !batch, %i: index) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %b = tile.alloc : !box
   %d = tile.alloc : !boxes

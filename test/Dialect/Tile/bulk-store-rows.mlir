@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows -tile-bulk-store-rows | FileCheck %s
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-load-rows -tile-bulk-store-rows -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=PLACED
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-store-rows=most=1024 | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-bulk-store-rows=shared-bytes=1024 | FileCheck %s --check-prefix=SMALL
 
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 !f = !tile.view<?x?xf32, strides = [?, 1]>
@@ -20,7 +20,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16> attribut
   return %0 : !gir.tensor<M, N, bf16>
 }
 
-// The result goes back into the stage that its row came from: rows of both begin alike.
+// The result is stored through the stage that its row was loaded into: both have the same misalignment.
 // CHECK-LABEL: tile.kernel @back
 // CHECK: %[[ROOM:.*]] = tile.alloc
 // CHECK-NOT: tile.alloc
@@ -49,7 +49,7 @@ tile.kernel @back(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
-// A stage that a row is sent from is not written again: the second result has its own.
+// A stage in use by a bulk store is not written again: the second result has its own.
 // CHECK-LABEL: tile.kernel @twice
 // CHECK: %[[ROOM:.*]] = tile.alloc
 // CHECK: tile.shared_store %{{.*}}, %[[ROOM]][
@@ -69,12 +69,12 @@ tile.kernel @twice(%x: !v, %y: !v, %z: !v) grid 1 {
   tile.return
 }
 
-// Blocks of a cluster send the parts that they hold; what all of them hold, one stores.
+// The CTAs of a cluster store the parts that they hold; what all of them hold, one stores.
 // CHECK-LABEL: tile.kernel @shared
 // CHECK: tile.bulk_store {{.*}} to %y[
 // CHECK-NOT: tile.bulk_store
 // CHECK: tile.store {{.*}}, %z[
-tile.kernel @shared(%x: !v, %y: !v, %z: !v) grid 1 hints {cluster_size = 2, num_warps = 4} {
+tile.kernel @shared(%x: !v, %y: !v, %z: !v) grid 1 launch <num_warps = 4, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !v -> tensor<2048xbf16>
@@ -84,7 +84,7 @@ tile.kernel @shared(%x: !v, %y: !v, %z: !v) grid 1 hints {cluster_size = 2, num_
   tile.return
 }
 
-// Of another type the row has a stage of its own; in a loop it has three, so that one barrier in each step will do.
+// A row of another type has a stage of its own; in a loop it has three, so that one barrier per iteration is enough.
 // CHECK-LABEL: tile.kernel @apart
 // CHECK: %[[ROOM:.*]] = tile.alloc : <3, tensor<1024xf32, #{{.*}}>, slack 4>
 // CHECK: %[[S:.*]] = tile.misalignment %y
@@ -116,7 +116,7 @@ tile.kernel @apart(%x: !v, %y: !f, %n: index) grid 1 {
   tile.return
 }
 
-// In a loop from row to row each result begins elsewhere, in one of three stages of the store's own.
+// In a loop from row to row, each result has another misalignment, in one of three stages of the store.
 // CHECK-LABEL: tile.kernel @walk
 // CHECK: tile.alloc : <4, tensor<1024xbf16
 // CHECK: %[[OWN:.*]] = tile.alloc : <3, tensor<1024xbf16

@@ -1,7 +1,7 @@
-// Rows of which a block keeps some tiles, whole ones and a part of one behind them: each of the loops is cut at the same tile, what
-// lies before it is loaded and kept, and goes back from there.
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=most=8400 | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=most=8400 -tile-bulk-store-rows | FileCheck %s --check-prefix=SENT
+// A CTA keeps some tiles of a row, whole ones and a partial one after them. Each loop is split at the same tile; the
+// tiles before it are loaded and kept, and the result is stored from there.
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=shared-bytes=8400 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=shared-bytes=8400 -tile-bulk-store-rows | FileCheck %s --check-prefix=SENT
 
 !v = !tile.view<?x?xbf16, strides = [?, 1]>
 
@@ -41,7 +41,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
 // SENT: tile.bulk_store %[[ROOM]][%[[J]]] {{.*}} bounded
 // SENT: tile.bulk_wait %[[ROOM]], 0
 // SENT-NEXT: tile.return
-tile.kernel @double(%x: !v, %y: !v, %whole: index, %all: index) grid 1 hints {min_ctas_per_sm = 1, num_warps = 4} {
+tile.kernel @double(%x: !v, %y: !v, %whole: index, %all: index) grid 1 launch <num_warps = 4> tuning <min_ctas_per_sm = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows | FileCheck %s
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=ahead=2 | FileCheck %s --check-prefix=AHEAD
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=most=8192 | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-cache-rows=shared-bytes=8192 | FileCheck %s --check-prefix=SMALL
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_75 -tile-assign-layouts -tile-cache-rows | FileCheck %s --check-prefix=OLD
 
 !v = !tile.view<?x?xbf16, strides = [?, 1], divisors = [1, 8]>
@@ -16,8 +16,8 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
   return %0 : !gir.tensor<M, N, bf16>
 }
 
-// Six tiles at most, all of them in flight before the first loop: each of its steps waits for one of them, the part of a
-// tile behind it for the last. The second walk reads.
+// At most six tiles, all in flight before the first loop: each of its iterations waits for one of them, and the loop
+// over the rest for the last. The second loop reads them.
 // CHECK-LABEL: tile.kernel @center
 // CHECK: %[[ROOM:.*]] = tile.alloc : <6, tensor<1024xbf16, #{{.*}}>>
 // CHECK: scf.for %[[I:[a-z0-9]*]] = %{{.*}} to %c6
@@ -38,7 +38,7 @@ func.func @host(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, bf16>
 // CHECK-COUNT-2: tile.shared_load %[[ROOM]]
 // CHECK-NOT: tile.load
 
-// Two at a time: a step begins the copy of the next tile but one.
+// Two copies at a time: an iteration starts the copy of the tile after the next.
 // AHEAD-LABEL: tile.kernel @center
 // AHEAD: scf.for %{{.*}} to %c2
 // AHEAD: scf.for %[[J:[a-z0-9]*]] = %c0{{.*}} to
@@ -87,7 +87,7 @@ tile.kernel @center(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
   tile.return
 }
 
-// What is outside of the tensor is another number in the second walk, or nobody knows how many tiles there are.
+// Not if the padding differs in the second loop, or if the number of tiles is unknown.
 // CHECK-LABEL: tile.kernel @others
 // CHECK-NOT: tile.alloc
 tile.kernel @others(%x: !even, %y: !even, %n: index) grid 1 {
@@ -113,8 +113,8 @@ tile.kernel @others(%x: !even, %y: !even, %n: index) grid 1 {
   tile.return
 }
 
-// Unaligned rows come as they are, an mbarrier for each tile, and every load has its own pad; an older chip goes through
-// registers, and keeps only what was loaded with the same pad.
+// Unaligned rows are loaded by bulk copies with one mbarrier per tile, and every load has its own padding. An older
+// chip goes through registers, and keeps only tiles with the same padding.
 // CHECK-LABEL: tile.kernel @loose
 // CHECK: %[[ROOM:.*]] = tile.alloc : <4, tensor<1024xbf16, #{{.*}}>, slack 8>
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <4>
@@ -153,8 +153,8 @@ tile.kernel @loose(%x: !v, %y: !v) grid 1 {
   tile.return
 }
 
-// Rows whose tiles begin at multiples of 16 bytes need no slack. The pad is written over what comes in front of the first element; reads
-// of whole tiles need none then.
+// Rows of aligned tiles need no slack. Padding overwrites what precedes the first element; reads of whole tiles then
+// need none.
 // CHECK-LABEL: tile.kernel @aligned
 // CHECK: %[[ROW:.*]] = tile.aligned_row %x
 // CHECK: %[[ROOM:.*]] = tile.alloc : <5, tensor<1024xbf16, #{{[a-z0-9]*}}>>

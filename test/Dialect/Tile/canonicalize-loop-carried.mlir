@@ -31,7 +31,7 @@ tile.kernel @turned(%x: !v, %w: !v, %o: !tile.view<?x?x8xf32, strides = [?, 8, 1
   tile.return
 }
 
-// What the loop uses in both shapes stays, as does what comes back in another order.
+// Not if the loop uses both shapes, or yields another permutation.
 // CHECK-LABEL: tile.kernel @kept
 // CHECK: scf.for {{.*}} -> (tensor<8x4xf32>, tensor<4x4xf32>)
 // CHECK: tile.transpose

@@ -4,14 +4,14 @@
 !s = tensor<64x32xf32>
 
 // CHECK-LABEL: tile.kernel @product
-// CHECK-SAME: hints {cluster_size = 4, num_warps = 4}
+// CHECK-SAME: launch <num_warps = 4, cluster_size = 4>
 // CHECK: %[[ZERO:.*]] = tile.constant 0.0{{.*}} : f32 : tensor<4x64x32xf32>
 // CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%[[OLD:.*]] = %{{.*}}, %[[PARTS:.*]] = %[[ZERO]])
 // CHECK: %[[NEXT:.*]] = tile.mma %{{.*}}, %{{.*}}, %[[PARTS]] : (tensor<64x256xbf16>, tensor<256x32xbf16>, tensor<4x64x32xf32>) -> tensor<4x64x32xf32>
 // CHECK: scf.yield %[[OLD]], %[[NEXT]]
 // CHECK: %[[SUM:.*]] = tile.reduce sum %[[LOOP]]#1 dims [0] : tensor<4x64x32xf32> -> tensor<64x32xf32>
 // CHECK: tile.store %[[SUM]]
-tile.kernel @product(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 hints {cluster_size = 4, num_warps = 4} {
+tile.kernel @product(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 launch <num_warps = 4, cluster_size = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : !s
@@ -25,7 +25,7 @@ tile.kernel @product(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, 
   tile.return
 }
 
-// What the loop begins with is added behind it, and a chain of products is one sum.
+// The initial accumulator is added after the loop, and a chain of MMAs has one accumulator.
 // CHECK-LABEL: tile.kernel @chain
 // CHECK: %[[LOOP:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[PARTS:.*]] = %{{.*}})
 // CHECK: %[[ONE:.*]] = tile.mma %{{.*}}, %{{.*}}, %[[PARTS]]
@@ -33,7 +33,7 @@ tile.kernel @product(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, 
 // CHECK: scf.yield %{{.*}}, %[[TWO]]
 // CHECK: %[[SUM:.*]] = tile.reduce sum %[[LOOP]]#1 dims [0]
 // CHECK: tile.map add(%[[LOOP]]#0, %[[SUM]])
-tile.kernel @chain(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 hints {cluster_size = 2, num_warps = 4} {
+tile.kernel @chain(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 launch <num_warps = 4, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %one = tile.constant 1.0 : f32 : !s
@@ -48,7 +48,7 @@ tile.kernel @chain(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n
   tile.return
 }
 
-// A loop over what whole tiles leave goes on with the parts of the loop before it; they are joined once.
+// A loop over the rest continues with the partial accumulators of the loop before it; one reduction follows.
 // CHECK-LABEL: tile.kernel @rest
 // CHECK: %[[ZERO:.*]] = tile.constant 0.0{{.*}} : f32 : tensor<4x64x32xf32>
 // CHECK: %[[WHOLE:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[PARTS:.*]] = %[[ZERO]])
@@ -58,7 +58,7 @@ tile.kernel @chain(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n
 // CHECK: tile.mma %{{.*}}, %{{.*}}, %[[MORE]] : {{.*}} -> tensor<4x64x32xf32>
 // CHECK: %[[SUM:.*]] = tile.reduce sum %[[REST]]#1 dims [0]
 // CHECK-NEXT: tile.store %[[SUM]]
-tile.kernel @rest(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 hints {cluster_size = 4, num_warps = 4} {
+tile.kernel @rest(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 launch <num_warps = 4, cluster_size = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : !s
@@ -84,7 +84,7 @@ tile.kernel @rest(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n:
 // CHECK: %[[PARTS:.*]] = tile.mma %{{.*}}, %{{.*}}, %[[ZERO]]
 // CHECK: %[[SUM:.*]] = tile.reduce sum %[[PARTS]] dims [0]
 // CHECK-NEXT: tile.store %[[SUM]]
-tile.kernel @once(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>) grid 1 hints {cluster_size = 2, num_warps = 4} {
+tile.kernel @once(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>) grid 1 launch <num_warps = 4, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : !s
   %x = tile.load %a[%c0, %c0] dims [0, 1] pad 0.0 : bf16 : !a -> tensor<64x256xbf16>
@@ -94,11 +94,12 @@ tile.kernel @once(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>) gri
   tile.return
 }
 
-// Blocks need a step of tensor cores each, and sums that nothing else looks at: otherwise there is one block.
+// Each CTA needs a k-step of tensor cores, and nothing else may read the accumulator: otherwise the kernel has no
+// cluster.
 // CHECK-LABEL: tile.kernel @short
-// CHECK-SAME: hints {num_warps = 4}
+// CHECK-SAME: launch <num_warps = 4> attributes {tile.changed = ["cluster_size 4 -> none: the CTAs of a cluster cannot split K"]}
 // CHECK: tile.mma {{.*}} -> tensor<64x32xf32>
-tile.kernel @short(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 hints {cluster_size = 4, num_warps = 4} {
+tile.kernel @short(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 launch <num_warps = 4, cluster_size = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : !s
@@ -113,9 +114,9 @@ tile.kernel @short(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n
 }
 
 // CHECK-LABEL: tile.kernel @seen
-// CHECK-SAME: hints {num_warps = 4}
+// CHECK-SAME: launch <num_warps = 4> attributes {tile.changed = ["cluster_size 4 -> none: the CTAs of a cluster cannot split K"]}
 // CHECK: tile.mma {{.*}} -> tensor<64x32xf32>
-tile.kernel @seen(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 hints {cluster_size = 4, num_warps = 4} {
+tile.kernel @seen(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index) grid 1 launch <num_warps = 4, cluster_size = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : !s
@@ -129,11 +130,11 @@ tile.kernel @seen(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n:
   tile.return
 }
 
-// Two loops of which each has its own sum are two products.
+// Two loops with separate accumulators are two contractions.
 // CHECK-LABEL: tile.kernel @apart
-// CHECK-SAME: hints {num_warps = 4}
+// CHECK-SAME: launch <num_warps = 4> attributes {tile.changed = ["cluster_size 4 -> none: the CTAs of a cluster cannot split K"]}
 // CHECK-COUNT-2: tile.mma {{.*}} -> tensor<64x32xf32>
-tile.kernel @apart(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 hints {cluster_size = 4, num_warps = 4} {
+tile.kernel @apart(%a: !a, %b: !a, %y: !tile.view<?x?xf32, strides = [?, 1]>, %n: index, %m: index) grid 1 launch <num_warps = 4, cluster_size = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : !s

@@ -30,7 +30,7 @@
 // CHECK-NEXT: tile.dsmem_wait %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>>
 // CHECK-NEXT: %[[TAKEN:.*]] = tile.dsmem_load %[[MAIL]] : <1, tensor<2xf32, [[BOX]]>> -> tensor<2xf32, [[ALL]]>
 // CHECK-NEXT: tile.reduce sum %[[TAKEN]] dims [0] : tensor<2xf32, [[ALL]]> -> tensor<f32, [[NUMBER]]>
-tile.kernel @total(%x: !row, %y: !number) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @total(%x: !row, %y: !number) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %t = tile.load %x[%c0] dims [0] : !row -> tensor<512xf32>
   %s = tile.reduce sum %t dims [0] : tensor<512xf32> -> tensor<f32>
@@ -50,7 +50,7 @@ tile.kernel @total(%x: !row, %y: !number) grid 1 hints {cluster_size = 2, num_wa
 // CHECK-NEXT: tile.dsmem_store %[[WORD]]
 // CHECK: tile.cast {{.*}} : tensor<2xi32, [[ALL]]> -> tensor<2xi8, [[ALL]]>
 !bytes = !tile.view<2048xi8, strides = [1]>
-tile.kernel @iterations(%x: !bytes, %y: !bytes) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @iterations(%x: !bytes, %y: !bytes) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -76,7 +76,7 @@ tile.kernel @iterations(%x: !bytes, %y: !bytes) grid 1 hints {cluster_size = 2, 
 // DEFERRED: tile.reshape {{.*}} -> tensor<2x1x64x4xf32>
 // DEFERRED-NEXT: tile.reduce sum {{.*}} dims [1, 3]
 // DEFERRED: tile.reduce sum {{.*}} dims [0, 1] : tensor<2x64xf32> -> tensor<f32>
-tile.kernel @cached(%x: !rows, %y: !rows) grid 1 hints {cluster_size = 2, min_ctas_per_sm = 1, num_warps = 2} {
+tile.kernel @cached(%x: !rows, %y: !rows) grid 1 launch <num_warps = 2, cluster_size = 2> tuning <min_ctas_per_sm = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -115,7 +115,7 @@ tile.kernel @cached(%x: !rows, %y: !rows) grid 1 hints {cluster_size = 2, min_ct
 // CHECK-NEXT: %[[TAKEN:.*]] = tile.dsmem_load %[[MAIL]] : {{.*}} -> tensor<32x32x2xf32, [[BOTH:#layout[0-9]*]]>
 // CHECK-NEXT: %[[SUM:.*]] = tile.reduce sum %[[TAKEN]] dims [2] : tensor<32x32x2xf32, [[BOTH]]> -> tensor<32x32xf32, [[STORED:#layout[0-9]*]]>
 // CHECK-NEXT: tile.store %[[SUM]]
-tile.kernel @split_k(%a: !lhs, %b: !rhs, %y: !sums) grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @split_k(%a: !lhs, %b: !rhs, %y: !sums) grid 1 launch <num_warps = 2, cluster_size = 2> {
   %c0 = arith.constant 0 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x32x32xf32>
   %l = tile.load %a[%c0, %c0] dims [0, 1] : !lhs -> tensor<32x128xbf16>

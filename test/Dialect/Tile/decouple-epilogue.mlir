@@ -3,7 +3,8 @@
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !r = !tile.view<?xbf16, strides = [1], divisors = [64]>
 
-// What a warp holds of a row is stored by it, 128 bytes at a time, by two stages in turns; the row is loaded by each warp.
+// Each warp stores its part of the rows, 128 bytes at a time, through two alternating stages; each warp loads the row
+// of the bias.
 // CHECK-DAG: #[[SUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32, d1:64] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] -> d0:128 d1:128">
 // CHECK-DAG: #[[PART:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] -> d0:128 d1:64">
 // CHECK-DAG: #[[WIDE:.*]] = #tile.layout<"register[d1:1, d1:2, d1:4, d0:4, d0:8] lane[d1:8, d1:16, d1:32, d0:1, d0:2] warp[d0:16, d0:32, d0:64] -> d0:128 d1:64">
@@ -24,7 +25,7 @@
 // CHECK-NEXT: tile.shared_store %{{.*}}, %[[B]][%c1{{.*}}]
 // CHECK: tile.store
 // CHECK-NOT: tile.store
-tile.kernel @stays(%x: !a, %w: !a, %r: !r, %y: !a, %n: index, %programs: index) grid 1 hints {num_warps = 8, wgmma = 1} {
+tile.kernel @stays(%x: !a, %w: !a, %r: !r, %y: !a, %n: index, %programs: index) grid 1 launch <num_warps = 8> tuning <wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -47,11 +48,11 @@ tile.kernel @stays(%x: !a, %w: !a, %r: !r, %y: !a, %n: index, %programs: index) 
   tile.return
 }
 
-// A block that does not stay has all of its shared memory for that.
+// A kernel that is not persistent has all of its shared memory for the epilogue.
 // CHECK-LABEL: tile.kernel @leaves
 // CHECK: tile.convert
 // CHECK: tile.store {{.*}} : tensor<128x128xbf16
-tile.kernel @leaves(%x: !a, %w: !a, %y: !a, %n: index) grid 1 hints {num_warps = 8, wgmma = 1} {
+tile.kernel @leaves(%x: !a, %w: !a, %y: !a, %n: index) grid 1 launch <num_warps = 8> tuning <wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>

@@ -13,7 +13,7 @@ tile.kernel @first(%x: !v, %y: !v) grid 1 {
   tile.store %d, %y[%i] dims [0] bounded : tensor<256xf32>, !v
   tile.return
 }
-tile.kernel @second(%x: !v, %y: !v) grid 1 {
+tile.kernel @second(%x: !v, %y: !v) grid 1 attributes {tile.changed = ["num_warps 8 -> none: another history"]} {
   %i = tile.program_id 0
   %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !v -> tensor<256xf32>
   %d = tile.map add(%t, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>

@@ -1,6 +1,6 @@
 // RUN: tessera-opt %s -tile-emulate-fp32-mma | FileCheck %s
 
-// A sum that a loop only carries: the small products are carried beside it.
+// A loop that only accumulates: the small products have a second carried accumulator.
 // CHECK-LABEL: tile.kernel @carried
 // CHECK:         %[[SUMS:.*]]:2 = scf.for {{.*}} iter_args(%[[LARGE:.*]] = %{{.*}}, %[[SMALL:.*]] = %{{.*}})
 // CHECK:           %[[X:.*]] = tile.load
@@ -34,7 +34,7 @@ tile.kernel @carried(%x: !tile.view<16x?xf32, strides = [?, 1]>, %y: !tile.view<
   tile.return
 }
 
-// What is widened from 16 bits is a tf32 as it is: one small product, joined at once.
+// An operand that was widened from 16 bits is exact in tf32: one small MMA, added at once.
 // CHECK-LABEL: tile.kernel @widened
 // CHECK-COUNT-2: tile.mma
 // CHECK-NOT:     tile.mma
@@ -65,7 +65,7 @@ tile.kernel @both(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %y: !tile.view<
   tile.return
 }
 
-// Other products stay.
+// Other MMAs stay.
 // CHECK-LABEL: tile.kernel @others
 // CHECK-NOT:     tf32
 tile.kernel @others(%x: !tile.view<16x16xf64, strides = [16, 1]>, %y: !tile.view<16x16xbf16, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -tile-expand-math -canonicalize -cse -split-input-file | FileCheck %s
 // RUN: %tessera_opt %s -tile-expand-math=native=exp2,tanh -split-input-file | FileCheck %s --check-prefix=NATIVE
 
-// No operation but primitive ones is left, and the result keeps its type.
+// Only primitive operations are left, and the result keeps its type.
 // CHECK-LABEL: func.func @exp2
 // CHECK-SAME: (%[[X:.*]]: tensor<64xf32>)
 // NATIVE-LABEL: func.func @exp2
@@ -43,8 +43,8 @@ func.func @weight(%x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
-// A quotient is the nearest number, which is never below the whole number that it should be; no difference of an operand with
-// itself tells whether that is finite: as a product it may go into one side alone without being rounded.
+// The quotient is rounded to nearest, and so is never below the exact integer. Finiteness is not tested by x - x: an
+// FMA could contract one of its sides without rounding.
 // CHECK-LABEL: func.func @floorDivide
 // CHECK-SAME: (%[[X:.*]]: tensor<64xf32>, %[[Y:.*]]: tensor<64xf32>)
 func.func @floorDivide(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
@@ -171,15 +171,15 @@ func.func @all(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %7 : tensor<4xf32>
 }
 
-// Where no more digits are asked for than bf16 has, a target's own functions stand.
-// RUN: %tessera_opt %s -tile-expand-math="native=exp2 quick=tanh" | FileCheck %s --check-prefix=QUICK
-// QUICK-LABEL: tile.kernel @quick
-// QUICK: tile.map tanh(%{{.*}}) fast
-// QUICK: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
-// QUICK: %[[SUM:.*]] = tile.map add(%[[POWER]],
-// QUICK: tile.map div(%{{.*}}, %[[SUM]]) fast
-// QUICK-NOT: tile.map tanh
-tile.kernel @quick(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
+// Maps that are marked `fast` keep the target's own functions.
+// RUN: %tessera_opt %s -tile-expand-math="native=exp2 approx=tanh" | FileCheck %s --check-prefix=APPROX
+// APPROX-LABEL: tile.kernel @approximated
+// APPROX: tile.map tanh(%{{.*}}) fast
+// APPROX: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
+// APPROX: %[[SUM:.*]] = tile.map add(%[[POWER]],
+// APPROX: tile.map div(%{{.*}}, %[[SUM]]) fast
+// APPROX-NOT: tile.map tanh
+tile.kernel @approximated(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
   %t = tile.map tanh(%a) fast : (tensor<64xf32>) -> tensor<64xf32>
@@ -189,8 +189,8 @@ tile.kernel @quick(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf3
   tile.return
 }
 
-// A constant factor goes into the constants of a quick form, where nobody else needs the function itself.
-// RUN: %tessera_opt %s -tile-expand-math="native=exp2 quick=reciprocal" | FileCheck %s --check-prefix=FACTOR
+// A constant factor is folded into the constants of an approximation if the function has no other use.
+// RUN: %tessera_opt %s -tile-expand-math="native=exp2 approx=reciprocal" | FileCheck %s --check-prefix=FACTOR
 // FACTOR-LABEL: tile.kernel @factors
 // FACTOR: %[[A:.*]] = tile.load %x[%c0
 // FACTOR: %[[B:.*]] = tile.load %x[%c1

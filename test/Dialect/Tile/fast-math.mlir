@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -tile-fast-math | FileCheck %s
 // RUN: %tessera_opt %s -tile-fast-math -tile-expand-math=native=exp2,tanh | FileCheck %s --check-prefix=EXPAND
 // RUN: %tessera_opt %s '-tile-fast-math=types=bf16,f16 operations=tanh,sigmoid,sqrt' \
-// RUN:   '-tile-expand-math=quick=exp2,reciprocal' -cse | FileCheck %s --check-prefix=CPU
+// RUN:   '-tile-expand-math=approx=exp2,reciprocal' -cse | FileCheck %s --check-prefix=CPU
 // RUN: not %tessera_opt %s -tile-fast-math=operations=sigh -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
 // ERROR: expected operations of the scalar vocabulary in 'operations', got 'sigh'
 
@@ -37,9 +37,9 @@ func.func @g(%x: !gir.tensor<64, f32>) {
 }
 
 // The policy decides for any type.
-// CHECK-LABEL: tile.kernel @quick
+// CHECK-LABEL: tile.kernel @approximated
 // CHECK: tile.map tanh(%{{.*}}) fast
-tile.kernel @quick(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+tile.kernel @approximated(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
   %0 = tile.constant 0.5 : f32 : tensor<64xf32>
   %1 = tile.map tanh(%0) : (tensor<64xf32>) -> tensor<64xf32>
   tile.return
@@ -54,7 +54,7 @@ tile.kernel @exact(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
 }
 
 func.func @h(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "true"}} {
-  tile.launch @quick grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
+  tile.launch @approximated grid ["1"] (%x) views [#tile.operand<offset "0", sizes ["64"], strides ["1"]>] sizes [] : !gir.tensor<64, f32>
   return
 }
 
@@ -63,7 +63,7 @@ func.func @i(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "
   return
 }
 
-// A target may say what its quick forms are exact enough for: here it has reciprocals and powers of two to 14 bits.
+// A target states the types that its approximations are accurate enough for: here it has reciprocals and powers of two to 14 bits.
 // CHECK-LABEL: tile.kernel @half
 // CHECK: tile.map sigmoid(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
 // CPU-LABEL: tile.kernel @half
@@ -106,7 +106,7 @@ func.func @others(%x: !gir.tensor<64, f32>) {
   return
 }
 
-// Powers that a kernel marks itself keep all digits of f32 where the function is not of a narrow type.
+// Powers that the compiler marks keep all digits of f32 if the function is not of a narrow type.
 // RUN: %tessera_opt %s '-tile-fast-math=types=bf16 operations=exp2,tanh weights=true' | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS-LABEL: tile.kernel @weights
 // WEIGHTS-NOT: exp2

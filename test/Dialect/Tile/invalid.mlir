@@ -398,24 +398,69 @@ func.func @operandStrides(%x: !gir.tensor<S, f32>) {
 
 // -----
 
-// expected-error @+1 {{expected integer hints among num_warps, min_ctas_per_sm, cluster_size, cluster_axis, raster_group, persistent_ctas, tiles_per_cta, launch_rank, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'speed'}}
-tile.kernel @unknown_hint() grid 1 hints {speed = 3} {
+// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, launch_rank, got 'speed'}}
+tile.kernel @unknown_launch() grid 1 launch <speed = 3> {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expected a hint 'num_warps' from 1 to 32, got 64}}
-tile.kernel @large_hint() grid 1 hints {num_warps = 64} {
+// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, launch_rank, got 'num_stages'}}
+tile.kernel @tuning_in_launch() grid 1 launch <num_stages = 3> {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expected hint 'num_warps' once}}
-tile.kernel @same_hint() grid 1 hints {num_warps = 4, num_warps = 8} {
+// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'num_warps'}}
+tile.kernel @launch_in_tuning() grid 1 tuning <num_warps = 4> {
   tile.return
 }
+
+// -----
+
+// expected-error @+1 {{expected num_warps from 1 to 32, got 64}}
+tile.kernel @large_launch() grid 1 launch <num_warps = 64> {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected num_stages from 2 to 11, got 1}}
+tile.kernel @small_tuning() grid 1 tuning <num_stages = 1> {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected 'num_warps' once}}
+tile.kernel @same_field() grid 1 launch <num_warps = 4, num_warps = 8> {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected cluster_size beside cluster_axis}}
+tile.kernel @axis_of_no_cluster() grid 1 launch <cluster_axis = 1> {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected persistent_ctas or tiles_per_cta, got both}}
+tile.kernel @two_loops() grid 1 launch <persistent_ctas = 132, tiles_per_cta = 4> {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected cluster_size from 1 to 16, got 0}}
+#launch = #tile.launch<cluster_size = 0>
+
+// -----
+
+// expected-error @+1 {{expected use_tma from 0 to 1, got 2}}
+#tuning = #tile.tuning<use_tma = 2>
 
 // -----
 

@@ -2,7 +2,7 @@
 
 #rows = #tile.layout<"register[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d1:64, d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128 d1:128">
 #columns = #tile.layout<"register[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d1:32, d1:64] lane[d1:1, d1:2, d1:4, d1:8, d1:16] -> d0:128 d1:128">
-tile.kernel @large() grid 1 hints {num_warps = 1} {
+tile.kernel @large() grid 1 launch <num_warps = 1> {
   %x = tile.constant 1.0 : f64 : tensor<128x128xf64, #rows>
   // expected-error @+1 {{expected a tile of at most 65536 bytes to convert on sm_75, got 131072}}
   %0 = tile.convert %x : tensor<128x128xf64, #rows> -> tensor<128x128xf64, #columns>
@@ -13,7 +13,7 @@ tile.kernel @large() grid 1 hints {num_warps = 1} {
 
 #swizzled = #tile.layout<"lane[d1:1, d1:2, d1:4, d1:8, d0:1+d1:1] warp[d0:2] -> d0:4 d1:16">
 #one = #tile.layout<"lane[0, 0, 0, 0, d0:1] warp[d0:2] -> d0:4">
-tile.kernel @swizzled() grid 1 hints {num_warps = 2} {
+tile.kernel @swizzled() grid 1 launch <num_warps = 2> {
   %x = tile.constant 1.0 : f32 : tensor<4x16xf32, #swizzled>
   %zero = tile.constant 0.0 : f32 : tensor<4xf32, #one>
   // expected-error @+1 {{expected a layout in which nothing moves along the scanned dimension and another}}
@@ -25,9 +25,9 @@ tile.kernel @swizzled() grid 1 hints {num_warps = 2} {
 
 #parts = #tile.layout<"register[d1:1] lane[0, 0, 0, 0, 0] warp[d0:2] block[d0:1] -> d0:4 d1:2">
 #halves = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0] block[d0:1] -> d0:2">
-tile.kernel @warps() grid 1 hints {cluster_size = 2, num_warps = 2} {
+tile.kernel @warps() grid 1 launch <num_warps = 2, cluster_size = 2> {
   %x = tile.constant 1.0 : f32 : tensor<4x2xf32, #parts>
-  // expected-error @+1 {{expected a result that all blocks of the cluster have, or of which each has a part and no warps to join}}
+  // expected-error @+1 {{expected a result that all CTAs of the cluster hold, or of which each holds a part without a reduction across warps}}
   %0 = tile.reduce sum %x dims [0] : tensor<4x2xf32, #parts> -> tensor<2xf32, #halves>
   tile.return
 }

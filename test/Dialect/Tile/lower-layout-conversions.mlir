@@ -3,7 +3,7 @@
 #row = #tile.layout<"register[d0:1, d0:2, d0:512] lane[d0:4, d0:8, d0:16, d0:32, d0:64] warp[d0:128, d0:256] -> d0:1024">
 #all = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0, 0] -> ">
 
-// A part for each warp, and all parts in each thread.
+// One part per warp, and all parts in each thread.
 // CHECK-DAG: #[[PARTS:.*]] = #tile.layout<"lane[0, 0, 0, 0, 0] warp[d0:1, d0:2] -> d0:4">
 // CHECK-DAG: #[[GATHERED:.*]] = #tile.layout<"register[d0:1, d0:2] lane[0, 0, 0, 0, 0] warp[0, 0] -> d0:4">
 // CHECK-DAG: #[[FOUR:.*]] = #tile.layout<"offset[d0:1, d0:2] -> d0:4">
@@ -40,7 +40,7 @@ tile.kernel @running(%y: !tile.view<1024xf32, strides = [1]>) grid 1 {
   tile.return
 }
 
-// Within a warp, shuffles; and a scan of what lanes hold needs nothing.
+// Conversions within a warp are shuffles; a scan within a warp needs nothing.
 #pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 #apart = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:64">
 #one = #tile.layout<"lane[0, 0, 0, 0, 0] -> ">
@@ -48,7 +48,7 @@ tile.kernel @running(%y: !tile.view<1024xf32, strides = [1]>) grid 1 {
 // CHECK-NOT: tile.alloc
 // CHECK: tile.convert
 // CHECK-NEXT: tile.scan
-tile.kernel @shuffles() grid 1 hints {num_warps = 1} {
+tile.kernel @shuffles() grid 1 launch <num_warps = 1> {
   %x = tile.constant 1.0 : f32 : tensor<64xf32, #pair>
   %zero = tile.constant 0.0 : f32 : tensor<f32, #one>
   %0 = tile.convert %x : tensor<64xf32, #pair> -> tensor<64xf32, #apart>
@@ -56,7 +56,7 @@ tile.kernel @shuffles() grid 1 hints {num_warps = 1} {
   tile.return
 }
 
-// What a loop does not change is written before it, and read by the product in each iteration.
+// A loop-invariant operand is written before the loop, and the MMA reads it in each iteration.
 #rows = #tile.layout<"register[d1:1, d1:2, d1:4] lane[d1:8, d0:1, d0:2, d0:4, d0:8] warp[0, 0] -> d0:16 d1:16">
 #a = #tile.layout<"register[d1:1, d0:8, d1:8] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0] -> d0:16 d1:16">
 #b = #tile.layout<"register[d0:1, d0:8, d1:8] lane[d0:2, d0:4, d1:1, d1:2, d1:4] warp[0, 0] -> d0:16 d1:16">
@@ -85,13 +85,13 @@ tile.kernel @invariant(%x: !tile.view<16x?xbf16, strides = [16, 1]>, %n: index) 
   tile.return
 }
 
-// A product without tensor cores reads its operands where all threads can.
+// An MMA without tensor cores reads its operands from shared memory.
 #d = #tile.layout<"register[d0:4, d0:8, d1:8] lane[d1:1, d1:2, d1:4, d0:1, d0:2] -> d0:16 d1:16">
 // CHECK-LABEL: tile.kernel @doubles
 // CHECK: tile.shared_store %{{.*}}, %[[A:.*]][%
 // CHECK: tile.shared_store %{{.*}}, %[[B:.*]][%
 // CHECK: tile.mma_shared %[[A]][%{{.*}}], %[[B]][%{{.*}}], %{{.*}}
-tile.kernel @doubles() grid 1 hints {num_warps = 1} {
+tile.kernel @doubles() grid 1 launch <num_warps = 1> {
   %x = tile.constant 1.0 : f64 : tensor<16x16xf64, #d>
   %0 = tile.mma %x, %x, %x {tile.plain} : (tensor<16x16xf64, #d>, tensor<16x16xf64, #d>, tensor<16x16xf64, #d>) -> tensor<16x16xf64, #d>
   tile.return

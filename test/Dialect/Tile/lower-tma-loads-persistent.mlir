@@ -3,14 +3,15 @@
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 
-// Stages and mbarriers are made before the loop over programs, which carries the stages, how often mbarriers have opened, and where the
-// copies are: the iteration, the program, and the places of its tiles. Copies of the first iteration that is not before the loops come from there.
+// Stages and barriers are allocated before the loop over output tiles, which carries the stages, the phase, and the
+// position of the loads: the iteration, the output tile, and its coordinates. The loop continues where the first loads
+// ended.
 // CHECK-LABEL: tile.kernel @stays
 // CHECK: %[[BLOCK:.*]] = tile.program_id 0
 // CHECK: %[[A:.*]] = tile.alloc : <2, tensor<128x64xbf16
 // CHECK-NEXT: %[[B:.*]] = tile.alloc : <2, tensor<64x128xbf16
 // CHECK-NEXT: %[[G:.*]] = tile.mbarrier_alloc arrivals 2 : <2>
-// The first program's place, of none behind the last.
+// The coordinates of the first output tile, clamped to the last one.
 // CHECK: %[[LAST:.*]] = arith.subi %programs, %c1
 // CHECK: %[[P0:.*]] = arith.minsi %[[BLOCK]], %[[LAST]]
 // CHECK: %[[COLUMN0:.*]] = arith.divui %[[P0]], %c8
@@ -18,7 +19,7 @@
 // CHECK: scf.if
 // CHECK-DAG: tile.tma_load %x[%[[ROW0]], %c0{{.*}}] dims [0, 1] bounded into %[[A]]
 // CHECK-DAG: tile.tma_load %w[%c0{{.*}}, %[[COLUMN0]]] dims [0, 1] bounded into %[[B]]
-// The place behind that.
+// The next position.
 // CHECK: %[[NEXT:.*]]:4 = scf.if %{{.*}} -> (index, index, index, index) {
 // CHECK: %[[P1:.*]] = arith.addi %[[BLOCK]], %c4
 // CHECK: scf.yield %c0{{.*}}, %[[P1]], %{{.*}}, %{{.*}} : index, index, index, index
@@ -35,7 +36,7 @@
 // CHECK-NEXT: tile.tma_load %w[%[[ITURN]], %[[IY]]] dims [0, 1] bounded into %[[B]][%[[IFILL]]] full %[[G]][%[[IFILL]]] warp 1
 // CHECK: tile.store
 // CHECK: scf.yield %[[INNER]]#1, %[[INNER]]#2, %[[INNER]]#3, %[[INNER]]#4, %[[INNER]]#5, %[[INNER]]#6, %[[INNER]]#7
-tile.kernel @stays(%x: !a, %w: !b, %y: !b, %n: index, %programs: index) grid 1 hints {num_stages = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @stays(%x: !a, %w: !b, %y: !b, %n: index, %programs: index) grid 1 launch <num_warps = 8> tuning <num_stages = 2, use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
@@ -57,10 +58,10 @@ tile.kernel @stays(%x: !a, %w: !b, %y: !b, %n: index, %programs: index) grid 1 h
   tile.return
 }
 
-// Turns that are not the same for all programs are not counted across them.
+// Not if the number of iterations depends on the output tile.
 // CHECK-LABEL: tile.kernel @shorter
 // CHECK-NOT: tile.tma_load
-tile.kernel @shorter(%x: !a, %w: !b, %y: !b, %programs: index) grid 1 hints {num_stages = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @shorter(%x: !a, %w: !b, %y: !b, %programs: index) grid 1 launch <num_warps = 8> tuning <num_stages = 2, use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

@@ -1,11 +1,12 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=3 | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 most=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 shared-bytes=1024" | FileCheck %s --check-prefix=SMALL
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-pipeline-loops | FileCheck %s --check-prefix=REST
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 most=98367" | FileCheck %s --check-prefix=FULL
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 most=98368" | FileCheck %s --check-prefix=ROOM
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 shared-bytes=98367" | FileCheck %s --check-prefix=FULL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 shared-bytes=98368" | FileCheck %s --check-prefix=ROOM
 
-// Two iterations are loaded before the loop; each iteration waits at its mbarrier and asks for the tiles of the iteration after the next, into
-// the stage that was read before. Rows of 128 bytes are swizzled whole, rows of 256 are two boxes.
+// Two iterations are loaded before the loop; each iteration waits for its full barrier and loads the tiles of the
+// iteration after the next into the stage that was read before. Rows of 128 bytes are swizzled as a whole, rows of 256
+// bytes are two boxes.
 // CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
 // CHECK-DAG: #[[B:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d1:64] -> d0:64 d1:128">
 // CHECK-LABEL: tile.kernel @product
@@ -30,7 +31,7 @@
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x128xbf16, strides = [128, 1]>
 !c = !tile.view<64x128xf32, strides = [128, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 tuning <use_tma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
@@ -44,14 +45,14 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 
   tile.return
 }
 
-// With the hint, and where rows begin anywhere or pads are no zeros, threads load or copy.
+// Not with `use_tma = 0`, for unaligned rows, or if the padding is not zero.
 // CHECK-LABEL: tile.kernel @by_threads
 // CHECK-NOT: tile.tma_load
 // REST-LABEL: tile.kernel @by_threads
 // REST-NOT: tile.tma_load
 // REST: tile.cp_async %x
 // REST-LABEL: tile.kernel @loose
-tile.kernel @by_threads(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 0} {
+tile.kernel @by_threads(%x: !a, %w: !b, %y: !c, %n: index) grid 1 tuning <use_tma = 0> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
@@ -68,7 +69,7 @@ tile.kernel @by_threads(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma
 // CHECK-LABEL: tile.kernel @loose
 // CHECK-NOT: tile.tma_load
 !odd = !tile.view<64x?xbf16, strides = [4097, 1]>
-tile.kernel @loose(%x: !odd, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+tile.kernel @loose(%x: !odd, %w: !b, %y: !c, %n: index) grid 1 tuning <use_tma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
@@ -82,7 +83,7 @@ tile.kernel @loose(%x: !odd, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 
   tile.return
 }
 
-// Without a hint, products alone keep to copies by threads; an iteration that has more to do takes boxes.
+// Without `use_tma`, a loop of MMAs only uses cp.async; a loop with other work uses TMA.
 // CHECK-LABEL: tile.kernel @alone
 // CHECK-NOT: tile.tma_load
 // CHECK-LABEL: tile.kernel @beside
@@ -115,7 +116,8 @@ tile.kernel @beside(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
   tile.return
 }
 
-// Where warpgroups multiply, a loop that goes on with the same tiles takes them from the same stages, which the first loop fills for it.
+// With wgmma, a loop that continues with the same tiles reads them from the same stages, which the first loop fills for
+// it.
 // CHECK-LABEL: tile.kernel @rest
 // CHECK-COUNT-1: tile.mbarrier_alloc
 // CHECK: %[[END:.*]] = arith.maxsi %n, %m
@@ -128,7 +130,7 @@ tile.kernel @beside(%x: !a, %w: !b, %y: !c, %n: index) grid 1 {
 // CHECK: arith.cmpi slt, %{{.*}}, %[[END]]
 // CHECK: tile.tma_load %x{{.*}} into %{{.*}}[%[[FREE]]]
 // CHECK-NOT: tile.load
-tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
@@ -149,21 +151,21 @@ tile.kernel @rest(%x: !a, %w: !b, %y: !c, %n: index, %m: index) grid 1 hints {nu
   tile.return
 }
 
-// Where the first loop may end before it begins, the other one begins with other iterations than that: it has its own stages.
+// If the first loop may have a negative length, the second one starts at another iteration: it has its own stages.
 // CHECK-LABEL: tile.kernel @other_way
 // CHECK: tile.mbarrier_alloc
 // CHECK: scf.for %{{.*}} = %l to %n
 // CHECK: tile.mbarrier_alloc
 // CHECK: scf.for %{{.*}} = %n to %m
 // CHECK-NOT: tile.load
-// Another mbarrier for each stage, where warps of several groups tell that they have left it, must have room, too; else there is a stage less.
+// The empty barriers that several warpgroups need must fit, too; otherwise there is one stage less.
 // FULL-LABEL: tile.kernel @other_way
 // FULL: tile.mbarrier_alloc {{.*}}: <2>
 // ROOM-LABEL: tile.kernel @other_way
 // ROOM: tile.mbarrier_alloc {{.*}}: <3>
 !more = !tile.view<128x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !wide = !tile.view<128x128xf32, strides = [128, 1]>
-tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>

@@ -1,15 +1,15 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands -tile-allocate-shared -tile-place-barriers | FileCheck %s
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands | FileCheck %s --check-prefix=WARPS
 
-// Of the blocks that share a product, below.
+// The CTAs that split the K dimension: see below.
 // CHECK-DAG: #[[SHAREDLEFT:.*]] = #tile.layout<"block[d1:64] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d0:64] -> d0:128 d1:128">
 // CHECK-DAG: #[[SHAREDRIGHT:.*]] = #tile.layout<"block[d0:64] offset[{{.*}}] -> d0:128 d1:128">
 // CHECK-DAG: #[[SHAREDSUMS:.*]] = #tile.layout<"register[{{.*}}] lane[{{.*}}] warp[{{.*}}] block[d0:1] -> d0:2 d1:128 d2:128">
 // CHECK-DAG: #[[MAILBOX:.*]] = #tile.layout<"block[d1:64] offset[d1:1, d0:8, d1:2, d1:4, d0:1, d0:2, d0:4, d1:8, d1:16, d1:32, d0:16, d0:32, d0:64, d2:1] -> d0:128 d1:128 d2:2">
 // CHECK-DAG: #[[OWNSUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] block[d1:64] -> d0:128 d1:128">
 
-// An iteration begins its product, waits for the one of the iteration before, and asks for the tiles that take that iteration's stage, when all
-// warps have waited. Behind the loop the sums are finished.
+// An iteration starts its MMA, waits for that of the previous iteration, and loads into that iteration's stage when all
+// warps have waited. The accumulator is complete after the loop.
 // CHECK-LABEL: tile.kernel @product
 // CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x64xbf16
 // CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <4, tensor<64x128xbf16
@@ -35,7 +35,7 @@
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 !c = !tile.view<?x?xf32, strides = [4096, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -49,7 +49,7 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps 
   tile.return
 }
 
-// Two products with one left operand are waited for together.
+// Two MMAs with one left operand are waited for together.
 // CHECK-LABEL: tile.kernel @two
 // CHECK: tile.wgmma_fence
 // CHECK-NEXT: tile.wgmma %[[A:[0-9]+]][%{{.*}}
@@ -57,7 +57,7 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps 
 // CHECK-NEXT: tile.wgmma_commit
 // CHECK-NEXT: tile.wgmma_wait 1{{$}}
 // CHECK: %{{.*}}:2 = tile.wgmma_wait 0, %{{.*}}#0, %{{.*}}#1
-tile.kernel @two(%x: !a, %w: !b, %v: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @two(%x: !a, %w: !b, %v: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -74,8 +74,8 @@ tile.kernel @two(%x: !a, %w: !b, %v: !b, %y: !c, %n: index) grid 1 hints {num_wa
   tile.return
 }
 
-// A left operand that is computed stays in registers, and its product is waited for in its iteration: they are free then. So are sums
-// that something else takes.
+// A computed left operand stays in registers, and its MMA is waited for in its iteration, when the registers become
+// free. So are accumulators with another use.
 // CHECK-LABEL: tile.kernel @computed
 // CHECK: %[[X:.*]] = tile.shared_load
 // CHECK: %[[L:.*]] = tile.map
@@ -84,7 +84,7 @@ tile.kernel @two(%x: !a, %w: !b, %v: !b, %y: !c, %n: index) grid 1 hints {num_wa
 // CHECK-NEXT: tile.wgmma_commit
 // CHECK: %[[DONE:.*]] = tile.wgmma_wait 0, %[[NEXT]]
 // CHECK-NEXT: scf.yield %[[DONE]]
-tile.kernel @computed(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @computed(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -99,10 +99,11 @@ tile.kernel @computed(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps
   tile.return
 }
 
-// Without the hint, where the right operand is computed or comes otherwise, and where rows are too few for the warps, single warps multiply.
+// Not without `wgmma`, if the right operand is computed or not loaded by TMA, or if there are too few rows for the
+// warps: single warps multiply.
 // CHECK-LABEL: tile.kernel @right
 // CHECK-NOT: tile.wgmma %
-tile.kernel @right(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @right(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -119,7 +120,7 @@ tile.kernel @right(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 
 
 // CHECK-LABEL: tile.kernel @few_rows
 // CHECK-NOT: tile.wgmma %
-tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x128xf32>
@@ -133,8 +134,8 @@ tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps
   tile.return
 }
 
-// A left operand that no iteration changes is written as a warpgroup reads it. The second product's sums are carried to the next iteration, which
-// takes them when it has begun its first product; what fills that iteration's stages stands behind this.
+// A loop-invariant left operand is written in the layout that wgmma reads. The accumulator of the second MMA is carried
+// to the next iteration, which reads it after starting its first MMA; the refill of that iteration's stages follows.
 // CHECK-LABEL: tile.kernel @stream
 // CHECK: tile.shared_store %{{.*}}, %[[Q:.*]][%{{.*}}]
 // CHECK: tile.fence_proxy_async
@@ -159,7 +160,7 @@ tile.kernel @few_rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps
 // CHECK: tile.wgmma_wait 0, %[[SUM]]#0
 !q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
 !o = !tile.view<?x64xf32, strides = [64, 1]>
-tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
@@ -178,8 +179,8 @@ tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num
   tile.return
 }
 
-// Blocks of a cluster have a part each of what is summed over: its tiles are loaded into its own stages. Each thread finishes half of the
-// columns of its sums, and what it pushes lies by 16 bytes in the order of the lanes.
+// The CTAs of a cluster have a part of the K dimension each, loaded into their own stages. Each thread finishes half of
+// the columns of its accumulator, and sends the rest in pieces of 16 bytes in the order of lanes.
 // CHECK-LABEL: tile.kernel @shared
 // CHECK: tile.alloc dsmem offset {{.*}} : <1, tensor<128x128x2xf32, #[[MAILBOX]]>>
 // CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x128xbf16, #[[SHAREDLEFT]]>>
@@ -195,7 +196,7 @@ tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num
 // CHECK-NEXT: tile.reduce sum %[[ALL]] dims [2] : {{.*}} -> tensor<128x128xf32, #[[OWNSUMS]]>
 // WARPS-LABEL: tile.kernel @shared
 // WARPS-NOT: tile.wgmma %
-tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<2x128x128xf32>

@@ -15,7 +15,7 @@ func.func @host(%x: !gir.tensor<M, N, f32>, %y: !gir.tensor<M, L, f32>) -> !gir.
   return %0 : !gir.tensor<M, N, f32>
 }
 
-// The pad of the second load is not stored, so that the first one serves.
+// The padding of the second load is not stored, so that the first load serves both.
 // CHECK-LABEL: tile.kernel @centre
 // CHECK: %[[X:.*]] = tile.load {{.*}} pad 0xFF800000
 // CHECK-NOT: tile.load
@@ -32,7 +32,7 @@ tile.kernel @centre(%x: !v, %out: !v) grid 1 {
   tile.return
 }
 
-// Rows of another length are stored to places that the load pads.
+// Rows of another length are stored where the load is padded.
 // CHECK-LABEL: tile.kernel @longer
 // CHECK-COUNT-2: tile.load
 tile.kernel @longer(%x: !v, %out: !v) grid 1 {

@@ -24,7 +24,7 @@ tile.kernel @positions(%y: !tile.view<16x?xf32, strides = [?, 1]>) grid 1 {
   tile.return
 }
 
-// Sums, products and differences of what may be negative may need more bits, and so may what is in memory.
+// Sums, products and differences of possibly negative values may need more bits, and so may loaded values.
 // CHECK-LABEL: tile.kernel @wide
 // CHECK-NOT:     i32
 // CHECK:         tile.return
@@ -47,7 +47,7 @@ tile.kernel @wide(%x: !tile.view<16xi64, strides = [1]>, %y: !tile.view<16xf32, 
   tile.return
 }
 
-// The least of positions is one of 32 bits; the end of the type, which stands for none, stays what it is.
+// The minimum of indices is computed in 32 bits; the end of the type, which stands for none, is widened.
 // CHECK-LABEL: tile.kernel @least
 // CHECK: %[[END:.*]] = tile.constant 2147483647 : i32 : tensor<64xi32>
 // CHECK: %[[ONE:.*]] = tile.map where(%{{.*}}, %{{.*}}, %[[END]])

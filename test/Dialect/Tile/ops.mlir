@@ -88,10 +88,28 @@ tile.kernel @scale(%x: !tile.view<?x?xf32, strides = [1, ?]>, %y: !tile.view<?x?
   tile.return
 }
 
-// CHECK: tile.kernel @hinted() grid 2 hints {cluster_size = 2, min_ctas_per_sm = 1, num_stages = 3, num_warps = 8, persistent_ctas = 132, raster_group = 8, use_tma = 1} {
-tile.kernel @hinted() grid 2 hints {cluster_size = 2, min_ctas_per_sm = 1, num_stages = 3, num_warps = 8, persistent_ctas = 132, raster_group = 8, use_tma = 1} {
+// CHECK: tile.kernel @configured() grid 2 launch <num_warps = 8, cluster_size = 2, persistent_ctas = 132> tuning <min_ctas_per_sm = 1, raster_group = 8, num_stages = 3, use_tma = 1> {
+tile.kernel @configured() grid 2 launch <num_warps = 8, cluster_size = 2, persistent_ctas = 132> tuning <min_ctas_per_sm = 1, raster_group = 8, num_stages = 3, use_tma = 1> {
   tile.return
 }
+
+// Each alone, in any order of the fields, and beside other attributes.
+// CHECK: tile.kernel @launched() grid 1 launch <num_warps = 8, cluster_size = 2, cluster_axis = 0> {
+tile.kernel @launched() grid 1 launch <cluster_axis = 0, num_warps = 8, cluster_size = 2> {
+  tile.return
+}
+
+// CHECK: tile.kernel @tuned() grid 1 tuning <wgmma = 1, l2_evict_last = 1, use_amx = 0, cache_stores = 0>
+// CHECK-SAME: attributes {tile.changed = ["num_stages 5 -> 4: shared memory"]} {
+tile.kernel @tuned() grid 1 tuning <wgmma = 1, l2_evict_last = 1, use_amx = 0, cache_stores = 0>
+    attributes {tile.changed = ["num_stages 5 -> 4: shared memory"]} {
+  tile.return
+}
+
+// CHECK: func.func private @attributes()
+// CHECK-SAME: #tile.launch<num_warps = 32, persistent_ctas = 132>, #tile.launch<tiles_per_cta = 3, launch_rank = 2>, #tile.tuning<min_ctas_per_sm = 2>, #tile.launch<>
+func.func private @attributes() attributes {configs = [#tile.launch<num_warps = 32, persistent_ctas = 132>,
+    #tile.launch<tiles_per_cta = 3, launch_rank = 2>, #tile.tuning<min_ctas_per_sm = 2>, #tile.launch<>]}
 
 // CHECK-LABEL: func.func @host(
 func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor<D, S, f32> {
@@ -110,8 +128,8 @@ func.func @host(%x: !gir.tensor<S, D, f32>, %s: !gir.tensor<f32>) -> !gir.tensor
 // A launch with a grid only.
 // CHECK-LABEL: func.func @bare(
 func.func @bare() {
-  // CHECK: tile.launch @hinted grid ["1", "2"]() views [] sizes []{{$}}
-  tile.launch @hinted grid ["1", "2"] () views [] sizes []
+  // CHECK: tile.launch @configured grid ["1", "2"]() views [] sizes []{{$}}
+  tile.launch @configured grid ["1", "2"] () views [] sizes []
   return
 }
 

@@ -1,6 +1,6 @@
 // RUN: %tessera_opt %s -tile-per-element-partials -canonicalize | FileCheck %s
 
-// A loop that adds up rows adds tiles, and what follows joins their elements.
+// A loop that sums rows adds tiles elementwise, and one reduction follows.
 // CHECK-LABEL: tile.kernel @columns
 // CHECK: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<16x256xf32>
 // CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[CARRIED:.*]] = %[[ZERO]]) -> (tensor<16x256xf32>) {
@@ -23,7 +23,7 @@ tile.kernel @columns(%x: !tile.view<?x256xf32, strides = [256, 1]>, %out: !tile.
   tile.return
 }
 
-// What a step needs of the sum so far is joined at once, and so is what would fill the registers.
+// Not if an iteration uses the running sum, or the tile would fill the registers.
 // CHECK-LABEL: tile.kernel @kept
 // CHECK: scf.for {{.*}} -> (tensor<256xf32>, tensor<64xf32>) {
 // CHECK: tile.reduce max
@@ -49,7 +49,7 @@ tile.kernel @kept(%x: !tile.view<?x256xf32, strides = [256, 1]>, %out: !tile.vie
   tile.return
 }
 
-// What is zero but at one place is added there, by a later pass: the loop carries no tile for it.
+// Selections of one element are left to a later pass: the loop carries no tile for them.
 // CHECK-LABEL: tile.kernel @selected
 // CHECK: scf.for {{.*}} -> (tensor<256xf32>) {
 // CHECK: tile.map where

@@ -3,7 +3,8 @@
 !v = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !y = !tile.view<?xf32, strides = [1]>
 
-// Each of 64 threads has a maximum and a sum for what it holds: 8 neighbours, twice. The second loop goes on with both.
+// Each of 64 threads has a maximum and a sum of what it holds: 8 consecutive elements, twice. The second loop continues
+// with both.
 // CHECK-LABEL: tile.kernel @logsumexp
 // CHECK-DAG: %[[LOWEST:.*]] = tile.constant 0xFF800000 : f32 : tensor<64xf32>
 // CHECK-DAG: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<64xf32>
@@ -24,7 +25,7 @@
 // CHECK: %[[W:.*]] = tile.map exp2
 // CHECK: %[[T:.*]] = tile.map mul(%[[B]]#1, %[[W]])
 // CHECK: tile.reduce sum %[[T]] dims [0] : tensor<64xf32> -> tensor<f32>
-tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
@@ -74,8 +75,8 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
   tile.return
 }
 
-// Exponents are scaled first, by what depends on the gauge. At the end each thread's own sum is scaled by what belongs to
-// the common gauge.
+// Exponents are scaled first, by a factor that depends on the gauge. At the end, each thread's sum is rescaled to the
+// common gauge.
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: %[[A:.*]]:2 = scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
 // CHECK: tile.map fma(%{{.*}}) : (tensor<1024xf32>
@@ -88,7 +89,7 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints 
 // CHECK-DAG: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [] : tensor<f32> -> tensor<64xf32>
 // CHECK: %[[OWN:.*]] = tile.map fma(%[[A]]#0, %[[SCALES]], %{{.*}})
 // CHECK: tile.map sub(%[[OWN]], %[[REFS]])
-tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
@@ -125,11 +126,11 @@ tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 hints {nu
   tile.return
 }
 
-// The weights are of another scale than the factor.
+// The scale of the weights differs from that of the factor.
 // CHECK-LABEL: tile.kernel @other
 // CHECK: scf.for {{.*}} -> (tensor<f32>, tensor<f32>)
 // CHECK-NOT: tile.reshape
-tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {num_warps = 2} {
+tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
@@ -161,7 +162,7 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {num_warps = 2} {
   tile.return
 }
 
-// A number that was there before the loops is joined behind the first one: what goes on from there does not know it as a tile.
+// An initial value is combined after the first loop: the second loop cannot continue with its tile.
 // CHECK-LABEL: tile.kernel @nested
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}}) -> (tensor<f32>)
 // CHECK: scf.for {{.*}} -> (tensor<64xf32>)
@@ -171,7 +172,7 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 hints {num_warps = 2} {
 // CHECK: %[[R1:.*]] = tile.reduce sum %{{.*}} dims [0] : tensor<64xf32> -> tensor<f32>
 // CHECK: %[[S1:.*]] = tile.map add(%[[S0]], %[[R1]])
 // CHECK: scf.yield %[[S1]]
-tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<f32>
@@ -196,8 +197,8 @@ tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) gr
   tile.return
 }
 
-// Each thread has the place of its own maximum; the place counts in the end where that is the maximum of all. What was
-// reduced in 32 bits is joined in 64.
+// Each thread has the index of its own maximum, which counts in the end if that is the maximum of all. Indices are
+// reduced in 32 bits and combined in 64.
 // CHECK-LABEL: tile.kernel @argmax
 // CHECK: %[[A:.*]]:2 = scf.for {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}}) -> (tensor<64xf32>, tensor<64xi64>)
 // CHECK: %[[R:.*]] = tile.reduce max %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
@@ -213,7 +214,7 @@ tile.kernel @nested(%x: !v, %y: !y, %rows: index, %whole: index, %all: index) gr
 // CHECK: tile.map eq(%[[A]]#0, %{{.*}})
 // CHECK: %[[COUNTS:.*]] = tile.map where(%{{.*}}, %[[A]]#1, %{{.*}})
 // CHECK: tile.reduce min %[[COUNTS]] dims [0] : tensor<64xi64> -> tensor<i64>
-tile.kernel @argmax(%x: !v, %y: !tile.view<?xi64, strides = [1]>, %whole: index) grid 1 hints {num_warps = 2} {
+tile.kernel @argmax(%x: !v, %y: !tile.view<?xi64, strides = [1]>, %whole: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c1024 = arith.constant 1024 : index
@@ -249,12 +250,12 @@ tile.kernel @argmax(%x: !v, %y: !tile.view<?xi64, strides = [1]>, %whole: index)
   tile.return
 }
 
-// Of two maxima the sum is relative to the second one.
+// Among two maxima, the sum is relative to the second one.
 // CHECK-LABEL: tile.kernel @two
 // CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>)
 // CHECK: %[[N:.*]] = tile.map maximum(%{{.*}}) : (tensor<64xf32>, tensor<64xf32>)
 // CHECK: tile.reduce sum %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
-tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
@@ -290,7 +291,7 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps = 
   tile.return
 }
 
-// A maximum of the same elements that may leave out nan is the one that does not.
+// A maximum that may skip nan is replaced by one of the same elements that does not.
 // CHECK-LABEL: tile.kernel @alike
 // CHECK: scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>) {
 // CHECK-NOT: skip_nan
@@ -300,7 +301,7 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps = 
 // CHECK: scf.yield
 // CHECK: %[[M:.*]] = tile.reduce max %{{.*}} dims [0] : tensor<64xf32> -> tensor<f32>
 // CHECK: tile.map add(%[[M]], %[[M]])
-tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
@@ -335,8 +336,8 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps 
   tile.return
 }
 
-// Each thread has a maximum and a sum for each column of its piece of a row. 32 threads of a block of 64 have pieces of 8 of 256
-// columns: two rows have numbers of their own, which join eight each in a step.
+// Each thread has a maximum and a sum for each column of its piece of a row. 32 threads of a CTA of 64 have pieces of 8
+// of 256 columns: two rows have partial results of their own, which combine eight rows each per iteration.
 // CHECK-LABEL: tile.kernel @columns
 // CHECK-DAG: %[[LOWEST:.*]] = tile.constant 0xFF800000 : f32 : tensor<2x256xf32>
 // CHECK-DAG: %[[ZERO:.*]] = tile.constant 0.000000e+00 : f32 : tensor<2x256xf32>
@@ -354,7 +355,7 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 hints {num_warps 
 // CHECK: %[[W:.*]] = tile.map exp2
 // CHECK: %[[T:.*]] = tile.map mul(%[[A]]#1, %[[W]])
 // CHECK: tile.reduce sum %[[T]] dims [0] : tensor<2x256xf32> -> tensor<256xf32>
-tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %column = tile.program_id 0
@@ -386,10 +387,10 @@ tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 hints {num_warps = 2} {
   tile.return
 }
 
-// Rows that each warp has but once in a step leave nothing to join before all meet.
+// If each warp has one row per iteration, there is nothing to combine before the exchange.
 // CHECK-LABEL: tile.kernel @few
 // CHECK: iter_args(%{{.*}} = %{{.*}}) -> (tensor<256xf32>)
-tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 hints {num_warps = 4} {
+tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %column = tile.program_id 0
@@ -405,10 +406,10 @@ tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 hints {num_warps = 4} {
   tile.return
 }
 
-// A thread that has seen nothing would take infinities off one another: the reference has to be a number whatever the gauge is.
+// A thread without elements would subtract infinities: the reference must be finite for every gauge.
 // CHECK-LABEL: tile.kernel @unguarded
 // CHECK: -> (tensor<256xf32>, tensor<256xf32>)
-tile.kernel @unguarded(%x: !v, %y: !y, %all: index) grid 1 hints {num_warps = 2} {
+tile.kernel @unguarded(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %column = tile.program_id 0

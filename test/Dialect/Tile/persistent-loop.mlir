@@ -24,9 +24,9 @@ func.func @other(%x: !gir.tensor<M, N, bf16>, %w: !gir.tensor<N, bf16>) -> !gir.
   return %0 : !gir.tensor<M, N, bf16>
 }
 
-// Four rows for a block, as long as there are some.
+// Four rows per CTA, except for the last one.
 // CHECK-LABEL: tile.kernel @double(
-// CHECK-SAME: %[[COUNT:programs[0-9_]*]]: index) grid 1 hints {tiles_per_cta = 4}
+// CHECK-SAME: %[[COUNT:programs[0-9_]*]]: index) grid 1 launch <tiles_per_cta = 4>
 // CHECK: %[[BLOCK:.*]] = tile.program_id 0
 // CHECK: %[[FIRST:.*]] = arith.muli %[[BLOCK]], %c4
 // CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %c4
@@ -35,7 +35,7 @@ func.func @other(%x: !gir.tensor<M, N, bf16>, %w: !gir.tensor<N, bf16>) -> !gir.
 // CHECK: tile.load %x[%[[ROW]], %c0]
 // CHECK: tile.store %{{.*}}, %y[%[[ROW]], %c0]
 // CHECK: tile.return
-tile.kernel @double(%x: !v, %y: !v) grid 1 hints {tiles_per_cta = 4} {
+tile.kernel @double(%x: !v, %y: !v) grid 1 launch <tiles_per_cta = 4> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] : !v -> tensor<64xf32>
@@ -48,7 +48,7 @@ tile.kernel @double(%x: !v, %y: !v) grid 1 hints {tiles_per_cta = 4} {
 !loose = !tile.view<?xbf16, strides = [1]>
 !whole = !tile.view<64xbf16, strides = [1]>
 
-// What all rows read element by element is read once; what comes by wide accesses stays in the loop.
+// Loads that all rows share and that are read element by element move before the loop; wide accesses stay in it.
 // CHECK-LABEL: tile.kernel @scaled(
 // CHECK: %[[W:.*]] = tile.load %w[%{{.*}}]
 // CHECK: %[[F:.*]] = tile.cast %[[W]]
@@ -56,7 +56,7 @@ tile.kernel @double(%x: !v, %y: !v) grid 1 hints {tiles_per_cta = 4} {
 // CHECK: tile.load %x
 // CHECK: tile.load %v
 // CHECK: tile.map mul(%{{.*}}, %[[F]])
-tile.kernel @scaled(%x: !rows, %w: !loose, %v: !whole, %y: !rows) grid 1 hints {tiles_per_cta = 8} {
+tile.kernel @scaled(%x: !rows, %w: !loose, %v: !whole, %y: !rows) grid 1 launch <tiles_per_cta = 8> {
   %c0 = arith.constant 0 : index
   %i = tile.program_id 0
   %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : bf16 : !rows -> tensor<64xbf16>
@@ -72,7 +72,7 @@ tile.kernel @scaled(%x: !rows, %w: !loose, %v: !whole, %y: !rows) grid 1 hints {
   tile.return
 }
 
-// At most eight blocks stay; each takes the programs that are as many apart. Rows vary fastest in groups of four.
+// At most eight persistent CTAs; each computes every eighth output tile. Rows vary fastest in raster groups of four.
 // CHECK: tile.launch @stays grid ["min(8, M*N)"]{{.*}} sizes ["N", "M"]
 func.func @grid(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
   %0 = tile.empty : !gir.tensor<M, N, f32>
@@ -84,7 +84,8 @@ func.func @grid(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
 }
 
 // CHECK-LABEL: tile.kernel @stays(
-// CHECK-SAME: %[[COLUMNS:programs0[0-9_]*]]: index, %[[ROWS:programs1[0-9_]*]]: index) grid 1 hints {num_warps = 1} {
+// CHECK-SAME: %[[COLUMNS:programs0[0-9_]*]]: index, %[[ROWS:programs1[0-9_]*]]: index) grid 1 launch <num_warps = 1>
+// CHECK-SAME: attributes {tile.changed = ["persistent_ctas 8 -> none: a loop over the grid in the kernel", "raster_group 4 -> none: a loop over the grid in the kernel"]} {
 // CHECK: %[[ALL:.*]] = arith.muli %[[COLUMNS]], %[[ROWS]]
 // CHECK: %[[STEP:.*]] = arith.minsi %c8{{.*}}, %[[ALL]]
 // CHECK: %[[BLOCK:.*]] = tile.program_id 0
@@ -101,7 +102,7 @@ func.func @grid(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
 // CHECK: tile.load %x[%[[ROW]], %[[COLUMN]]]
 // CHECK: tile.store %{{.*}}, %y[%[[ROW]], %[[COLUMN]]]
 !w = !tile.view<?x?xf32, strides = [?, 1]>
-tile.kernel @stays(%x: !w, %y: !w) grid 2 hints {num_warps = 1, persistent_ctas = 8, raster_group = 4} {
+tile.kernel @stays(%x: !w, %y: !w) grid 2 launch <num_warps = 1, persistent_ctas = 8> tuning <raster_group = 4> {
   %j = tile.program_id 0
   %i = tile.program_id 1
   %t = tile.load %x[%i, %j] dims [1] : !w -> tensor<1xf32>
@@ -109,7 +110,7 @@ tile.kernel @stays(%x: !w, %y: !w) grid 2 hints {num_warps = 1, persistent_ctas 
   tile.return
 }
 
-// Later programs have longer loops: blocks do not stay.
+// Loops get longer along the grid: not persistent.
 // CHECK: tile.launch @longer grid ["M"]{{.*}} sizes []
 func.func @lengths(%x: !gir.tensor<M, 64, f32>) -> !gir.tensor<M, 64, f32> {
   %0 = tile.empty : !gir.tensor<M, 64, f32>
@@ -121,10 +122,10 @@ func.func @lengths(%x: !gir.tensor<M, 64, f32>) -> !gir.tensor<M, 64, f32> {
 }
 
 // CHECK-LABEL: tile.kernel @longer(
-// CHECK-SAME: grid 1 hints {num_warps = 1} {
+// CHECK-SAME: grid 1 launch <num_warps = 1> attributes {tile.changed = ["persistent_ctas 8 -> none: the tiles of the grid do not suit a loop"]} {
 // CHECK: %[[I:.*]] = tile.program_id 0
 // CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c1
-tile.kernel @longer(%x: !v, %y: !v) grid 1 hints {num_warps = 1, persistent_ctas = 8} {
+tile.kernel @longer(%x: !v, %y: !v) grid 1 launch <num_warps = 1, persistent_ctas = 8> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64xf32>

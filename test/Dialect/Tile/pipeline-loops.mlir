@@ -1,8 +1,8 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops=stages=3 | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops="stages=3 most=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops="stages=3 shared-bytes=1024" | FileCheck %s --check-prefix=SMALL
 
-// Two steps are copied before the loop; each step waits for its copies and begins those of the step after the next, into
-// the stage that was read before. A stage is a swizzle in which 16 bytes stay together.
+// Two iterations are copied before the loop; each iteration waits for its copies and starts those of the iteration
+// after the next, into the stage that was read before. A stage has a swizzle that keeps 16 bytes together.
 // CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[d1:1, d1:2, d1:4, {{.*}}d0:2+d1:8{{.*}} -> d0:64 d1:32">
 // CHECK-LABEL: tile.kernel @product
 // CHECK: %[[BA:.*]] = tile.alloc : <3, tensor<64x32xbf16, #[[A]]>>

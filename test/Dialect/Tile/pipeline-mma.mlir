@@ -1,9 +1,9 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma | FileCheck %s
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=PLACED
 
-// The first iteration makes its first product alone. Each iteration of the loop begins the second product of the iteration before behind its own first
-// one, and asks for what fills that iteration's stage when somebody takes the sums. The last iteration's product stands behind the loop. A loop
-// without iterations gives back what it began with.
+// The peeled first iteration has its first MMA only. Each iteration of the loop starts the second MMA of the previous
+// iteration after its own first one, and refills that iteration's stage at the first use of the accumulator. The last
+// MMA follows the loop. A loop without iterations yields its initial values.
 // CHECK-LABEL: tile.kernel @stream
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc : <4>
 // CHECK: %[[H:.*]] = tile.mbarrier_alloc : <4>
@@ -30,7 +30,7 @@
 // CHECK: else
 // CHECK-NEXT: scf.yield
 
-// One barrier is enough for an iteration, behind both waits.
+// One barrier per iteration is enough, after both waits.
 // PLACED-LABEL: tile.kernel @stream
 // PLACED: scf.for
 // PLACED-NOT: tile.barrier
@@ -47,7 +47,7 @@
 // PLACED: scf.yield
 !q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
 !o = !tile.view<?x64xf32, strides = [64, 1]>
-tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
@@ -66,11 +66,11 @@ tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num
   tile.return
 }
 
-// Sums that an iteration takes before its first product stay where they are.
+// Not if the iteration reads the accumulator before its first MMA.
 // CHECK-LABEL: tile.kernel @early
 // CHECK: scf.for
 // CHECK-NOT: scf.for
-tile.kernel @early(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @early(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>

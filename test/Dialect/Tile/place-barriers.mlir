@@ -6,7 +6,7 @@
 #m = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128] -> d0:256">
 !b = !tile.buffer<1, tensor<256xf32, #m>>
 
-// Between writes and reads of different warps; the two writes share it. Nothing behind the last read.
+// Between writes and reads of different warps; the two writes share it. None after the last read.
 // CHECK-LABEL: tile.kernel @block
 // CHECK: tile.shared_store
 // CHECK-NEXT: tile.shared_store
@@ -81,7 +81,7 @@ tile.kernel @iterations(%n: index) grid 1 {
   tile.return
 }
 
-// What the loop reads was written before it: one barrier, outside. After the loop it may be written again.
+// The loop reads what was written before it: one barrier, outside. After the loop it may be written again.
 // CHECK-LABEL: tile.kernel @before
 // CHECK: tile.shared_store
 // CHECK-NEXT: tile.barrier{{$}}
@@ -103,7 +103,7 @@ tile.kernel @before(%n: index) grid 1 {
   tile.return
 }
 
-// Both ways of a branch, and what comes behind it, by one barrier.
+// One barrier for both sides of a branch and for what follows.
 // CHECK-LABEL: tile.kernel @branch
 // CHECK: tile.shared_store
 // CHECK: tile.barrier{{$}}
@@ -124,8 +124,8 @@ tile.kernel @branch(%n: index) grid 1 {
   tile.return
 }
 
-// Stages that rotate never meet in an iteration: one barrier, behind the wait, for the copies to arrive and for the stage to be
-// free.
+// Rotating stages never conflict within an iteration: one barrier, after the wait, for the copies to arrive and for the
+// stage to be free.
 !ring = !tile.buffer<3, tensor<256xf32, #m>>
 !v = !tile.view<?xf32, strides = [1]>
 // CHECK-LABEL: tile.kernel @ring
@@ -169,7 +169,7 @@ tile.kernel @ring(%v: !v, %n: index) grid 1 {
   tile.return
 }
 
-// Barriers that are there count.
+// Existing barriers count.
 // CHECK-LABEL: tile.kernel @there
 // CHECK-COUNT-1: tile.barrier
 // CHECK-NOT: tile.barrier

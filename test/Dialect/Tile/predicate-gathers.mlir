@@ -4,7 +4,7 @@
 !t = !tile.view<?xi64, strides = [1]>
 !s = !tile.view<?xf32, strides = [1]>
 
-// The sum of what is at one position: all but the step that has it leave what was there before.
+// The sum of the elements at one index: all other iterations keep the carried value.
 // CHECK-LABEL: tile.kernel @pick
 // CHECK: scf.for %[[K:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %{{.*}})
 // CHECK: %[[X:.*]] = tile.load %x
@@ -23,7 +23,7 @@
 // CHECK-NEXT: scf.yield %[[SUM]]
 // CHECK-NEXT: }
 // CHECK-NEXT: scf.yield %[[NEXT]]
-tile.kernel @pick(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @pick(%x: !v, %t: !t, %y: !s, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c1024 = arith.constant 1024 : index
@@ -45,7 +45,7 @@ tile.kernel @pick(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4
   tile.return
 }
 
-// So is a tile that the row does not fill: what it has no more are zeros.
+// So is a partial tile: elements beyond the row are zero.
 // CHECK-LABEL: tile.kernel @cut
 // CHECK: scf.if
 // CHECK-NEXT: %[[IS:.*]] = tile.map eq(
@@ -53,7 +53,7 @@ tile.kernel @pick(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4
 // CHECK-NEXT: %[[CUT:.*]] = tile.map where(%{{.*}}, %[[ONE]], %{{.*}})
 // CHECK-NEXT: tile.map add(%{{.*}}, %[[CUT]])
 // CHECK: tile.return
-tile.kernel @cut(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @cut(%x: !v, %t: !t, %y: !s, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c1024 = arith.constant 1024 : index
@@ -78,12 +78,11 @@ tile.kernel @cut(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4}
   tile.return
 }
 
-// Not where something else than zero takes the place of the others, nor where the choice is needed besides, nor what a
-// position of few bits may be beyond.
+// Not if the other elements are not zero, if the selection has another use, or if the index has few bits.
 // CHECK-LABEL: tile.kernel @others
 // CHECK-NOT: scf.if
 // CHECK: tile.return
-tile.kernel @others(%x: !v, %t: !t, %y: !s, %n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @others(%x: !v, %t: !t, %y: !s, %n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c1024 = arith.constant 1024 : index

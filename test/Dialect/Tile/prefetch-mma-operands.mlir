@@ -2,9 +2,9 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-prefetch-mma-operands | FileCheck %s --check-prefix=PLAIN
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=3 -tile-lower-layout-conversions -tile-prefetch-mma-operands -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=BOXES
 
-// The loop carries the fragments of its first step. Those of the second are read before the first product; those of the
-// next iteration behind the wait and the one barrier of an iteration, before the last product. Copies have conditions, so that
-// every stage is filled that is read.
+// The loop carries the fragments of its first k-step. Those of the second are read before the first MMA; those of the
+// next iteration after the wait and the one barrier of an iteration, before the last MMA. Copies have conditions, so
+// that every stage that is read is filled.
 // CHECK-LABEL: tile.kernel @product
 // CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <3, tensor<64x32xbf16
 // CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <3, tensor<32x64xbf16
@@ -32,8 +32,8 @@
 // CHECK: scf.yield %[[LAST]], %[[NEXT]], %{{.*}}, %[[A3]], %[[B3]]
 // CHECK: tile.cp_async_wait 0
 
-// Of tiles that are loaded, one iteration more is brought than the loop has, if it has one: then what is read behind the last iteration
-// is there. An iteration has one barrier.
+// With TMA, one more iteration is loaded than the loop has, if it has any, so that the last iteration can read ahead.
+// An iteration has one barrier.
 // BOXES-LABEL: tile.kernel @product
 // BOXES: %[[ANY:.*]] = arith.cmpi slt, %c0{{.*}}, %[[N:.*]] : index
 // BOXES-NEXT: %[[MORE:.*]] = arith.addi %[[N]], %c1{{.*}} : index
@@ -69,7 +69,7 @@
 !a = !tile.view<64x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !b = !tile.view<?x64xbf16, strides = [64, 1]>
 !c = !tile.view<64x64xf32, strides = [64, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {use_tma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 tuning <use_tma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>

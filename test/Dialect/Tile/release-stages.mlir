@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-release-stages -tile-allocate-shared -tile-place-barriers | FileCheck %s
 
-// An iteration that waits for the product of the iteration before tells the mbarrier of that iteration's stage, which is the one to be filled; those who
-// fill it wait there. There is no barrier in the loop.
+// An iteration that waits for the MMA of the previous iteration arrives at the empty barrier of that iteration's stage,
+// which is refilled next; the load waits there. There is no CTA barrier in the loop.
 // CHECK-LABEL: tile.kernel @product
 // CHECK: %[[G:.*]] = tile.mbarrier_alloc arrivals 2 {{.*}} : <4>
 // CHECK: %[[LEFT:.*]] = tile.mbarrier_alloc arrivals 8 {{.*}} : <4>
@@ -16,7 +16,7 @@
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 !c = !tile.view<?x?xf32, strides = [4096, 1]>
-tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -30,10 +30,10 @@ tile.kernel @product(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps 
   tile.return
 }
 
-// One warpgroup has nobody to drift away from.
+// Not for a single warpgroup.
 // CHECK-LABEL: tile.kernel @one_group
 // CHECK-NOT: tile.mbarrier_arrive
-tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -47,7 +47,8 @@ tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warp
   tile.return
 }
 
-// Products that are waited for in their iteration tell of their own stages; those of the iteration before, of that iteration's.
+// MMAs that are waited for in their iteration release their own stage; those of the previous iteration that of the
+// previous iteration.
 // CHECK-LABEL: tile.kernel @stream
 // CHECK: %[[K:.*]] = tile.mbarrier_alloc arrivals 8
 // CHECK: %[[V:.*]] = tile.mbarrier_alloc arrivals 8
@@ -74,7 +75,7 @@ tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {num_warp
 // CHECK-NEXT: tile.mbarrier_arrive %[[V]]
 !q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
 !o = !tile.view<?x64xf32, strides = [64, 1]>
-tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 hints {num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @stream(%x: !q, %k: !q, %v: !q, %y: !o, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x64xf32>

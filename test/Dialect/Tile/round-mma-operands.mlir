@@ -19,7 +19,7 @@ tile.kernel @rounded(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %y: !tile.vi
   tile.return
 }
 
-// No function says that the program rounds here.
+// No function states that the program rounds here.
 // CHECK-LABEL: tile.kernel @wide
 // CHECK-NOT:     bf16
 tile.kernel @wide(%y: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
@@ -31,7 +31,7 @@ tile.kernel @wide(%y: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
   tile.return
 }
 
-// The user's policy for products of f32.
+// The user's policy for f32 contractions.
 // CHECK-LABEL: tile.kernel @policy
 // CHECK:         %[[T:.*]] = tile.cast %{{.*}} : tensor<16x16xf32> -> tensor<16x16xtf32>
 // CHECK:         tile.mma %[[T]], %{{.*}} : (tensor<16x16xtf32>, tensor<16x16xtf32>, tensor<16x16xf32>)

@@ -1,7 +1,8 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=6 -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -tile-allocate-shared -tile-place-barriers | FileCheck %s
 
-// Two blocks have columns of the sums. Each brings half of the left operand for both, and its own columns of the right one. Warps tell
-// the mbarriers of both blocks that the stage of the iteration before is left, if it is filled again, which happens two iterations later.
+// Two CTAs have different columns. Each loads half of the left operand for both, and its own columns of the right one.
+// Warps arrive at the empty barriers of both CTAs if the stage of the previous iteration is refilled, which happens two
+// iterations later.
 // CHECK-DAG: #[[A:.*]] = #tile.layout<"offset[{{[^]]*}}] -> d0:128 d1:64">
 // CHECK-DAG: #[[B:.*]] = #tile.layout<"block[d1:64] offset[{{[^]]*}}] -> d0:64 d1:128">
 // CHECK-LABEL: tile.kernel @columns
@@ -33,7 +34,7 @@
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 !c = !tile.view<?x?xf32, strides = [4096, 1]>
-tile.kernel @columns(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_axis = 1, cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @columns(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2, cluster_axis = 1> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -47,12 +48,12 @@ tile.kernel @columns(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_ax
   tile.return
 }
 
-// Blocks that have rows of the sums bring the right operand for each other.
+// CTAs that have different rows multicast the right operand.
 // CHECK-LABEL: tile.kernel @rows
 // CHECK: scf.for
 // CHECK: tile.tma_load %x{{.*}} bounded into
 // CHECK-NEXT: tile.tma_load %w{{.*}} bounded multicast into
-tile.kernel @rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_axis = 0, cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2, cluster_axis = 0> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<256x128xf32>
@@ -66,12 +67,12 @@ tile.kernel @rows(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_axis 
   tile.return
 }
 
-// Stages that a barrier gives back are each block's own, and nobody has to meet.
+// Stages that a CTA barrier releases are not multicast, and the CTAs do not synchronize.
 // CHECK-LABEL: tile.kernel @one_group
 // CHECK-NOT: multicast
 // CHECK-NOT: tile.cluster_arrive
 // CHECK: tile.return
-tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_axis = 1, cluster_size = 2, num_warps = 4, use_tma = 1, wgmma = 1} {
+tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 4, cluster_size = 2, cluster_axis = 1> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
@@ -85,11 +86,11 @@ tile.kernel @one_group(%x: !a, %w: !b, %y: !c, %n: index) grid 1 hints {cluster_
   tile.return
 }
 
-// A statistic of the sums' rows is of all blocks: the product is one block's, and the kernel is no cluster's.
+// A reduction of the accumulator's rows would cross CTAs: the kernel has no cluster.
 // CHECK-LABEL: tile.kernel @statistic
-// CHECK-SAME: hints {num_warps = 8, use_tma = 1, wgmma = 1}
+// CHECK-SAME: launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1>
 !r = !tile.view<?xf32, strides = [1]>
-tile.kernel @statistic(%x: !a, %w: !b, %y: !r, %n: index) grid 1 hints {cluster_axis = 1, cluster_size = 2, num_warps = 8, use_tma = 1, wgmma = 1} {
+tile.kernel @statistic(%x: !a, %w: !b, %y: !r, %n: index) grid 1 launch <num_warps = 8, cluster_size = 2, cluster_axis = 1> tuning <use_tma = 1, wgmma = 1> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>

@@ -39,7 +39,7 @@ tile.kernel @used_after_a_loop(%i: index) grid 1 {
 #sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
 !b = !tile.buffer<2, tensor<64x64xbf16, #a>>
 !s = tensor<64x64xf32, #sums>
-tile.kernel @warps(%i: index) grid 1 hints {num_warps = 8} {
+tile.kernel @warps(%i: index) grid 1 launch <num_warps = 8> {
   %x = tile.alloc : !b
   %zero = tile.constant 0.0 : f32 : !s
   // expected-error @+1 {{expected the layout of a wgmma accumulator of 8 warps}}
@@ -120,10 +120,41 @@ tile.kernel @pending() grid 1 {
 #sums = #tile.layout<"register[d2:1, d1:8, d2:8, d2:16, d2:32] lane[d2:2, d2:4, d1:1, d1:2, d1:4] warp[d1:16, d1:32] block[d0:1] -> d0:2 d1:64 d2:64">
 !b = !tile.buffer<2, tensor<64x64xbf16, #a>>
 !s = tensor<2x64x64xf32, #sums>
-tile.kernel @splits(%i: index) grid 1 hints {cluster_size = 2} {
+tile.kernel @splits(%i: index) grid 1 launch <cluster_size = 2> {
   %x = tile.alloc : !b
   %zero = tile.constant 0.0 : f32 : !s
   // expected-error @+1 {{expected a layout that wgmma reads for}}
   %0 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @join_distance(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a positive multiple of 16 below 262144 for join, got 24}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero join 24 : !b, !b, !s
+  %1 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @join_alone(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a tile.wgmma with the same lhs and the same types after one with join}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero join 16384 : !b, !b, !s
+  tile.wgmma_commit
+  %1 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
   tile.return
 }

@@ -7,7 +7,7 @@
 !s = tensor<64x64xf32, #sums>
 
 // CHECK-LABEL: tile.kernel @mma
-tile.kernel @mma(%n: index) grid 1 hints {num_warps = 4} {
+tile.kernel @mma(%n: index) grid 1 launch <num_warps = 4> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %x = tile.alloc offset 0 : !b
@@ -31,5 +31,20 @@ tile.kernel @mma(%n: index) grid 1 hints {num_warps = 4} {
   // CHECK: %{{.*}}:2 = tile.wgmma_wait 0, %{{.*}}, %[[FIRST]] : tensor<64x64xf32, #{{.*}}>, tensor<64x64xf32, #{{.*}}>
   %done:2 = tile.wgmma_wait 0, %sum, %0 : !s, !s
   %both = tile.map add(%done#0, %done#1) : (!s, !s) -> !s
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @joined
+tile.kernel @joined() grid 1 launch <num_warps = 4> {
+  %c0 = arith.constant 0 : index
+  %x = tile.alloc offset 0 : !b
+  %w = tile.alloc offset 16384 : !b
+  %v = tile.alloc offset 32768 : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // CHECK: tile.wgmma %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} join 16384 : !tile.buffer
+  %0 = tile.wgmma %x[%c0], %w[%c0], %zero join 16384 : !b, !b, !s
+  %1 = tile.wgmma %x[%c0], %v[%c0], %zero : !b, !b, !s
+  tile.wgmma_commit
+  %2:2 = tile.wgmma_wait 0, %0, %1 : !s, !s
   tile.return
 }

@@ -13,7 +13,7 @@ tile.kernel @floats(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %y: !tile.vie
   tile.return
 }
 
-// Bytes: the product is exact in f32, and joins the accumulator as an integer.
+// Bytes: the result is exact in f32, and is added to the accumulator as an integer.
 // CHECK-LABEL: tile.kernel @bytes
 // CHECK:         %[[P:.*]] = tile.mma %{{.*}}, %{{.*}}, %{{.*}} : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>)
 // CHECK:         %[[I:.*]] = tile.cast %[[P]] : tensor<16x16xf32> -> tensor<16x16xi32>

@@ -38,6 +38,11 @@ mlir::LogicalResult lowerTileToCpu(mlir::ModuleOp module, const CpuTarget &targe
 /// Lowers only the tile kernels of `module`; the functions are unchanged.
 mlir::FailureOr<target::ModuleOp> lowerKernelsToCpu(mlir::ModuleOp module, const CpuTarget &target);
 
+/// Prints the loop nests and the buffers that the kernels of `module` get, and which parts of tiles
+/// they compute.
+mlir::LogicalResult printPlans(mlir::ModuleOp module, const CpuTarget &target,
+                               llvm::raw_ostream &os);
+
 /// Code generation options, kept as attributes of the module. `optimizationLevel` ranges from 0 (no
 /// passes) to 2 (the default); `profiling` keeps frame pointers, so that profilers can unwind the
 /// stack.

@@ -17,6 +17,31 @@ def ConvertTileToCpu : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
   let options = [Option<"target", "target", "std::string", "\"cpu\"", "the CPU that the code is for">];
 }
 
+def PrintCpuPlan : Pass<"print-cpu-plan", "::mlir::ModuleOp"> {
+  let summary = "print the loop nests and the buffers of tile kernels on a CPU";
+  let description = [{
+    Prints, for each kernel, the buffers in scratch memory with their form, offset and live range, then the items in the
+    order in which they run: loop nests (groups) with what each evaluates, contractions with their operands, scans,
+    control flow. The tiles of which only a part is demanded follow.
+
+    The code generator only emits this plan (`lib/CodeGen/CPU/Plan.h`). The printed form shows which tiles are stored,
+    which loop nests are fused, and which buffers share memory.
+
+    Input: Tile IR with primitive scalar operations, as for `convert-tile-to-cpu`; `target` is the same, too. The module
+    is not changed. An accumulator in several parts is an error.
+
+    ```
+    plan of @double: 0 bytes of scratch memory
+      0: scalar tile.program_id
+      2: access tile.load
+      4: access tile.store
+      6: group 16: store
+    demands of @double
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the CPU that the plan is for">];
+}
+
 def PrintCpuCode : Pass<"print-cpu-code", "::mlir::ModuleOp"> {
   let summary = "prints the LLVM IR or assembly of the kernels of a tessera_target module";
   let description = [{

@@ -39,7 +39,7 @@ struct PtxModule {
 
 /// Compiles placed kernels (after tile-place-barriers) to PTX for the chip of the module. The
 /// parameters are the 64-bit words of forEachWord (Conversion/TileToTarget). The words of the grid
-/// are parameters only where the launch has fewer dimensions than the grid, or with the hint
+/// are parameters only where the launch has fewer dimensions than the grid, or with
 /// `persistent_ctas`.
 mlir::FailureOr<PtxModule> lowerToPtx(mlir::ModuleOp module, const PtxOptions &options);
 

@@ -7,26 +7,32 @@ include "mlir/Pass/PassBase.td"
 def ConvertGraphToSchedule : Pass<"convert-graph-to-sched", "::mlir::ModuleOp"> {
   let summary = "partition functions into scheduled kernels for a target";
   let description = [{
-    Replaces the Graph IR of each function by `sched.kernel`s: what is fused, what is stored between kernels, which
-    dimensions are parallel and which are streamed, tile sizes, launch hints and, on GPUs with two backends, the
-    backend of each kernel.
+    Partitions the Graph IR of each function into `sched.kernel`s and chooses their schedules. The pass
+    decides what is fused, what is stored between kernels, which dimensions are parallel and which
+    are streamed. It also chooses tile sizes, launch and tuning and, on GPUs with two backends, the backend
+    of each kernel.
 
-    *Why.* These decisions depend on the target and on each other: a reduction is fused with its consumers only if the
-    tiles that this leaves still fill the device.
+    **Why.** These decisions depend on the target and on each other. For example, a reduction is fused
+    with its consumers only if the remaining tiles still fill the device.
 
-    *Partition.* The pass starts from the values that must be in memory: results, printed values, inputs of a
-    concatenation, sources of a scatter. For each of them it builds one expression per element and plans a kernel.
-    Planning unifies the reductions of a kernel with one stream and separates them into passes. If a value cannot be
-    part of the kernel, or costs more inside it than stored, the value is stored, too, and the partition starts again.
-    Kernels that read the same elements along the same dimensions are merged. The reason for each stored value is a note
-    of the first kernel.
+    *Partition.* The pass starts from the values that must be in memory: results, printed values,
+    inputs of a concatenation, sources of a scatter. For each of them it builds one expression per
+    element and plans a kernel by [the streaming rule](architecture.md#the-streaming-rule). If a value
+    cannot be part of the kernel, or costs more inside it than stored, the value is stored, too, and
+    the partition starts again. Kernels that read the same elements along the same dimensions are
+    merged.
 
-    *Input form.* Graph IR without composite operations (`gir-decompose`), sorts and wide accumulations
-    (`gir-expand-sorts`, `gir-accumulate`).
+    *Notes.* The reason for each stored value is a note of the first kernel (`sched.notes`), which
+    `tessera explain` prints.
 
-    *Output form.* Functions whose only operations are `sched.kernel`, `gir.print` and `func.return`.
+    **Input form.** Graph IR without composite operations (`gir-decompose`), sorts
+    (`gir-expand-sorts`) and accumulation policies (`gir-accumulate`).
 
-    *Declines.* A value that no kernel can compute is an error at the function. Everything else is scheduled.
+    **Output form.** Functions whose only operations are `sched.kernel`, `gir.print` and
+    `func.return`.
+
+    **Declines.** Never: an operation that fuses with nothing gets a kernel of its own. A value that no
+    kernel can compute is an error at the function.
 
     `target` names the target: a CPU (`cpu` for this machine, `x86-64-v4`, `aarch64`, `x86_64:avx2,fma`) or a GPU with
     its backend (`sm_90:ptx`, `sm_90:tileir`; `sm_90` means each backend that supports the chip, and the schedule chooses
@@ -48,7 +54,7 @@ def ConvertGraphToSchedule : Pass<"convert-graph-to-sched", "::mlir::ModuleOp"> 
       %0 = sched.kernel @f_0(%in = %a : !gir.tensor<512, 256, bf16>, %in_0 = %b : !gir.tensor<256, 512, bf16>)
           -> (%out : !gir.tensor<512, 512, bf16>)
           dims [parallel i = 512 tile 64, stream k = 256 tile 64, parallel i1 = 512 tile 32]
-          order [i1, i] hints {num_warps = 4} {
+          order [i1, i] launch <num_warps = 4> {
         %1 = sched.stream over [k] live ["0", "256"] full ["0", "256"] lag 0.0 -> !sched.val<[i, i1], f32> {
           %3 = sched.load %in["i", "k"] : <512, 256, bf16> -> <[i, k], bf16>
           %4 = sched.cast %3 : <[i, k], bf16> -> <[i, k], f32>

@@ -7,11 +7,19 @@ include "mlir/Pass/PassBase.td"
 def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
   let summary = "convert scheduled kernels to tile kernels and launches";
   let description = [{
-    Each `sched.kernel` of a function becomes a `tile.kernel` after the function and a `tile.launch`
-    in its place. `tile.empty` creates the results. The schedule has made every decision; this pass
-    only emits them.
+    Converts each `sched.kernel` of a function to a `tile.kernel` after the function and a
+    `tile.launch` in its place. `tile.empty` creates the results.
 
-    Input: Schedule IR with tile sizes. Output: Tile IR without layouts.
+    **Why.** A schedule names dimensions, tiles and streams; a tile kernel is a program of loops over
+    tiles that back ends can compile. The schedule has made every decision, and this pass only
+    writes the program.
+
+    **Input form.** Schedule IR with tile sizes.
+
+    **Output form.** Tile IR without layouts. The names of kernels are unique in the module.
+
+    **Declines.** Never. An address that is not affine is an error, and so is a state or a gauge over
+    an inner dimension whose tile does not cover its size. The diagnostic is at the operation.
 
     *Shapes.* A value over dimensions becomes a tile with one axis per dimension of tile size above
     1, in the order in which the kernel declares them. Dimensions of tile size 1 are coordinates. A
@@ -79,10 +87,6 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
       tile.return
     }
     ```
-
-    The pass fails on an address that is not affine, and on a state or gauge over an inner dimension
-    whose tile does not cover its size; the diagnostic is at the operation. The names of kernels are
-    made unique in the module.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect"];

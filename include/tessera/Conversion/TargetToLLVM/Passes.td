@@ -7,14 +7,21 @@ include "mlir/Pass/PassBase.td"
 def ConvertTargetToLLVM : Pass<"convert-target-to-llvm", "::mlir::ModuleOp"> {
   let summary = "convert per-thread GPU kernels to LLVM functions";
   let description = [{
-    Each `tessera_target.kernel` with a `kernel_config` becomes an `llvm.func` at the end of the module. This lets hand-written kernels of
-    Target IR use the PTX backend of LLVM.
+    Converts each `tessera_target.kernel` with a `kernel_config` to an `llvm.func` at the end of the
+    module.
 
-    The words become 64-bit parameters, `scf` becomes branches, `arith` becomes LLVM operations. GPU operations become convergent NVVM
-    intrinsics where they exist, and inline PTX elsewhere. Shared memory is one external array, in which each `allocate` has an offset. The
-    configuration's block, registers and cluster become attributes of the function. The launch sets the grid and the bytes of shared memory.
+    **Why.** Kernels that are written by hand in Target IR can then use LLVM's NVPTX back end.
 
-    Input: kernels of `arith`, `scf`, `llvm` and `tessera_target`; another operation, or a kernel without a `kernel_config`, is an error.
+    Argument words become 64-bit parameters, `scf` becomes branches, and `arith` becomes LLVM
+    operations. GPU operations become convergent NVVM intrinsics where these exist, and inline PTX
+    elsewhere. Shared memory is one external array, in which each `allocate` has an offset.
+
+    **Input form.** Kernels of `arith`, `scf`, `llvm` and `tessera_target`.
+
+    **Output form.** LLVM dialect. The block size, register limit and cluster of the configuration
+    are attributes of the function. The launch sets the grid and the size of shared memory.
+
+    **Declines.** Never. Another operation, or a kernel without a `kernel_config`, is an error.
 
     Before:
     ```mlir

@@ -16,9 +16,9 @@ struct HostProgramOptions {
   int64_t addressAlignment = 1;
   /// Whether addresses are at least aligned to the element size.
   bool alignedElements = false;
-  /// Whether kernels have the hint `cluster_size`: a launch has that many CTAs per grid index.
+  /// Whether kernels have a `cluster_size`: a launch has that many CTAs per grid index.
   bool hasClusters = false;
-  /// Whether kernels have the hint `launch_rank`; otherwise a launch has one dimension.
+  /// Whether kernels have a `launch_rank`; otherwise a launch has one dimension.
   bool hasAxes = false;
   /// Whether strides must not be negative.
   bool forwardStrides = false;

@@ -24,7 +24,7 @@ struct CpuTarget {
   std::string specification() const { return triple + ";" + cpu + ";" + features; }
   /// The target without AMX, or without BFMMLA on AArch64, which are to a CPU what tensor cores are
   /// to a GPU.
-  CpuTarget withoutMatrixUnits() const;
+  CpuTarget withoutMatrixInstructions() const;
 
   CpuDescription describe() const;
   /// The target string of an image: architecture and the features that the code needs, as the

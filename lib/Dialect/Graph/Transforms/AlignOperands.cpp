@@ -25,7 +25,8 @@ static bool isContiguous(mlir::BlockArgument argument) {
   return function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) != nullptr;
 }
 
-static bool hasOddRows(mlir::BlockArgument argument, const SizeFacts &facts, int64_t rowAlignment) {
+static bool hasUnalignedRows(mlir::BlockArgument argument, const SizeFacts &facts,
+                             int64_t rowAlignment) {
   auto type = llvm::cast<gir::TensorType>(argument.getType());
   unsigned bits = type.getElementType().getIntOrFloatBitWidth();
   if (type.getRank() < 2 || bits < 8 || bits > 16 || !isContiguous(argument))
@@ -62,8 +63,7 @@ static void copyArgument(mlir::OpBuilder &builder, mlir::BlockArgument argument,
   auto copy = gir::MaterializeOp::create(
       builder, argument.getLoc(), argument.getType(), argument, builder.getUnitAttr(),
       builder.getI64IntegerAttr(rowAlignment),
-      builder.getStringAttr(
-          "its rows begin at odd addresses, and a product reads them many times"));
+      builder.getStringAttr("its rows are unaligned, and a contraction reads them many times"));
   // Linear positions are those of rows without gaps.
   argument.replaceUsesWithIf(copy.getResult(), [&](mlir::OpOperand &use) {
     return use.getOwner() != copy && !llvm::isa<gir::ReshapeOp>(use.getOwner());
@@ -83,7 +83,7 @@ struct AlignOperands : gir::impl::GraphAlignOperandsBase<AlignOperands> {
     function.walk([&](gir::ContractOp product) {
       for (unsigned i = 0; i < product->getNumOperands(); ++i)
         if (mlir::BlockArgument argument = argumentOf(product->getOperand(i)))
-          if (hasOddRows(argument, facts, rowAlignment) && paysOff(product, i, facts))
+          if (hasUnalignedRows(argument, facts, rowAlignment) && paysOff(product, i, facts))
             arguments.insert(argument);
     });
     mlir::OpBuilder builder(function.getBody());

@@ -1,4 +1,4 @@
-//===- DropChecks.cpp - No checks where nobody waits for them -------------===//
+//===- DropChecks.cpp - Erases checks that nobody can receive ----------------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -44,14 +44,14 @@ namespace {
 /// Builds the sort of one tensor along its last dimension.
 class Sorter {
 public:
-  Sorter(OpBuilder &builder, ArgSortOp op, bool walks)
+  Sorter(OpBuilder &builder, ArgSortOp op, bool isSequential)
       : builder(builder), loc(op.getLoc()), input(op.getInput()), descending(op.getDescending()),
-        walks(walks), facts(op->getParentOfType<func::FuncOp>()),
+        isSequential(isSequential), facts(op->getParentOfType<func::FuncOp>()),
         lead(type(input).getShape().drop_back()) {}
 
   Value run(std::optional<int64_t> first) {
     auto [key, bits] = keys();
-    if (first && walks && bits <= 32)
+    if (first && isSequential && bits <= 32)
       return firstOf(key, bits, *first);
     Value indices = iota(type(key), rank());
     SymExpr length = type(key).getShape().back();
@@ -179,14 +179,14 @@ private:
   Value sorted(Value key, Value indices, int64_t bits, SymExpr end) {
     SymExpr length = type(key).getShape().back();
     bool isLong = facts.hint(length) >= 32768;
-    int64_t most = walks ? (isLong ? 11 : 8) : 4, passes = (bits + most - 1) / most;
-    digitBits = walks ? (bits + passes - 1) / passes : most;
+    int64_t most = isSequential ? (isLong ? 11 : 8) : 4, passes = (bits + most - 1) / most;
+    digitBits = isSequential ? (bits + passes - 1) / passes : most;
     digits = 1 << digitBits;
-    int64_t size = walks ? (isLong ? 65536 : 8192) : 256;
+    int64_t size = isSequential ? (isLong ? 65536 : 8192) : 256;
     blocks = length.ceilDiv(SymExpr(size));
-    if (walks && facts.max(length) <= size)
+    if (isSequential && facts.max(length) <= size)
       blocks = SymExpr(1);
-    block = walks ? length.ceilDiv(blocks) : SymExpr(size);
+    block = isSequential ? length.ceilDiv(blocks) : SymExpr(size);
     int64_t left = passes * digitBits, indexBits = 31;
     if (int64_t largest = facts.max(end); largest < (int64_t(1) << indexBits))
       indexBits = std::bit_width(uint64_t(std::max<int64_t>(largest, 1) - 1));
@@ -195,7 +195,7 @@ private:
     words = padded(words, blocks * block, -1);
     while (left > 0) {
       left -= digitBits;
-      words = pass(words, walks && left + indexBits <= 31 ? 32 : 64);
+      words = pass(words, isSequential && left + indexBits <= 31 ? 32 : 64);
     }
     words = take(words, length);
     if (overflows)
@@ -251,7 +251,7 @@ private:
 
   /// The first position for each digit and block, with one table per block: after the words of the
   /// same digit in earlier blocks, and those of smaller digits in all blocks.
-  Value walkedStarts(Value digit) {
+  Value sequentialStarts(Value digit) {
     auto counters = gir::TensorType::get(shape({blocks, SymExpr(digits)}), builder.getI32Type());
     Value none = ConstantOp::create(builder, loc, counters, builder.getI32IntegerAttr(0));
     Value key = cast(digit, 32);
@@ -269,8 +269,8 @@ private:
 
   /// The same for all words at once.
   Value startsOf(Value digit) {
-    if (walks)
-      return walkedStarts(digit);
+    if (isSequential)
+      return sequentialStarts(digit);
     Value counts = reshape(countsOf(digit), SymExpr(digits) * blocks);
     Value before = map(ScalarOp::Sub, {scan(counts), counts});
     Value number = SizeOp::create(builder, loc, blocks);
@@ -283,7 +283,7 @@ private:
   /// The number of earlier words of the same digit in the block. The word itself, counted by the
   /// scan, is subtracted first: it may be the 256th.
   Value ranksOf(Value digit) {
-    if (walks) {
+    if (isSequential) {
       Value key = cast(digit, 32), one = number(1, key);
       Value counted =
           ScanOp::create(builder, loc, tessera::ReduceOp::Sum, one, rank() + 1, key, digits);
@@ -301,7 +301,7 @@ private:
   OpBuilder &builder;
   Location loc;
   Value input;
-  bool descending, walks;
+  bool descending, isSequential;
   SizeFacts facts;
   SmallVector<SymExpr> lead;
   // The digits and blocks of the rows that are being sorted.
@@ -317,7 +317,7 @@ struct ExpandSorts : gir::impl::GraphExpandSortsBase<ExpandSorts> {
     getOperation()->walk([&](ArgSortOp op) { sorts.push_back(op); });
     for (ArgSortOp op : sorts) {
       OpBuilder builder(op);
-      op.getResult().replaceAllUsesWith(Sorter(builder, op, walks).run(op.getFirst()));
+      op.getResult().replaceAllUsesWith(Sorter(builder, op, sequential).run(op.getFirst()));
       op.erase();
     }
   }

@@ -19,9 +19,9 @@ static constexpr int64_t kParts = 64;
 
 static gir::TensorType typeOf(Value value) { return cast<gir::TensorType>(value.getType()); }
 
-/// Whether few programs would walk long for it.
+/// Whether few CTAs would work long on a scan.
 static bool isLong(gir::ScanOp scan, const SizeFacts &facts, int64_t sms) {
-  constexpr int64_t together = 32, long_ = 1 << 20; // columns of a program; bytes for each
+  constexpr int64_t together = 32, long_ = 1 << 20; // columns of a CTA; bytes for each CTA
   gir::TensorType type = typeOf(scan.getInput());
   int64_t dim = scan.getDim(), programs = 1, columns = 1;
   if (scan.getKey() || scan.getReduceOp() != tessera::ReduceOp::Sum ||
@@ -64,8 +64,7 @@ static Value sumsBefore(OpBuilder &builder, Location loc, Value sums, int64_t di
 static Value materialize(OpBuilder &builder, Value value) {
   return gir::MaterializeOp::create(
       builder, value.getLoc(), value.getType(), value, UnitAttr(), IntegerAttr(),
-      builder.getStringAttr(
-          "few programs would walk for running sums, and parts of them wait for it"));
+      builder.getStringAttr("few CTAs would compute the scan, and its parts start from it"));
 }
 
 static void splitScans(func::FuncOp function, const SizeFacts &facts, int64_t sms) {

@@ -30,7 +30,7 @@ struct StoreOperands : gir::impl::GraphStoreOperandsBase<StoreOperands> {
           builder, operand.getLoc(), operand.getType(), operand, builder.getUnitAttr(),
           IntegerAttr(),
           builder.getStringAttr(
-              "a product reads it many times, and tensor cores are fed from memory"));
+              "a contraction reads it many times, and tensor cores are fed from memory"));
       operand.replaceAllUsesExcept(copy, copy);
       stored.insert(copy.getResult());
     }

@@ -1,8 +1,10 @@
 //===- ScheduleDialect.cpp - The Schedule IR dialect and its types --------===//
 //
-// Registration, and the textual form of `!sched.val` and `#sched.dim`.
+// Registration, and the textual form of `!sched.val` and `#sched.dim`; LaunchAttrs.h has
+// that of `#sched.launch` and `#sched.tuning`.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/LaunchAttrs.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 

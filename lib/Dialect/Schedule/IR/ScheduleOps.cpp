@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/LaunchAttrs.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 
 using namespace mlir;
@@ -110,7 +110,6 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 
   SmallVector<Attribute> dims;
   ArrayAttr order;
-  DictionaryAttr hints;
   auto parseDim = [&]() -> ParseResult {
     dims.push_back(DimAttr::parseBody(parser));
     return success(dims.back() != nullptr);
@@ -118,12 +117,11 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   if (parser.parseKeyword("dims") ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim) ||
       parser.parseKeyword("order") || parseNames(parser, order) ||
-      parseLaunchHints(parser, hints) || parser.parseOptionalAttrDictWithKeyword(result.attributes))
+      parseLaunchAndTuning<KernelOp>(parser, result) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   result.addAttribute(getDimsAttrName(result.name), builder.getArrayAttr(dims));
   result.addAttribute(getOrderAttrName(result.name), order);
-  if (hints)
-    result.addAttribute(getHintsAttrName(result.name), hints);
   Region &body = *result.addRegion();
   if (parser.parseRegion(body, arguments))
     return failure();
@@ -151,10 +149,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
                         [&](DimAttr dim) { dim.printBody(printer); });
   printer << "] order ";
   printNames(printer, *this, getOrder());
-  printLaunchHints(printer, getHintsAttr());
+  printLaunchAndTuning(printer, *this);
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getDimsAttrName(), getOrderAttrName(), getHintsAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getDimsAttrName(), getOrderAttrName(),
+                            getLaunchAttrName(), getTuningAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
 }

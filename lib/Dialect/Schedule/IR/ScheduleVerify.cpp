@@ -5,7 +5,6 @@
 // may the loop rescale them. Messages say what was expected and what was found.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 
@@ -126,7 +125,7 @@ LogicalResult KernelOp::verify() {
       return emitOpError() << "expected no load of input " << input << ", which result " << i
                            << " is stored into";
   }
-  return verifyLaunchHints(*this, getHintsAttr());
+  return success();
 }
 
 LogicalResult KernelOp::verifyRegions() {

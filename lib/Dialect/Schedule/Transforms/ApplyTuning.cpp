@@ -1,8 +1,7 @@
-//===- ApplyTuning.cpp - Measured tiles and hints -------------------------===//
+//===- ApplyTuning.cpp - Measured tiles, launch and tuning ----------------===//
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -18,8 +17,15 @@ namespace tessera::sched {
 /// More elements than a CTA can hold.
 static constexpr int64_t kMostElements = 1 << 18;
 
-/// Why a choice does not fit the kernel; empty if it does.
-static std::string whyNot(KernelOp kernel, const MeasuredChoice &choice) {
+namespace {
+struct Configs {
+  LaunchConfig launch;
+  TuningConfig tuning;
+};
+} // namespace
+
+/// Why a choice does not fit the kernel, empty if it does; sets its fields by their names.
+static std::string whyNot(KernelOp kernel, const MeasuredChoice &choice, Configs &configs) {
   if (choice.tiles.size() != kernel.getDims().size())
     return llvm::formatv("expected {0} tiles, got {1}", kernel.getDims().size(),
                          choice.tiles.size());
@@ -29,34 +35,31 @@ static std::string whyNot(KernelOp kernel, const MeasuredChoice &choice) {
       return llvm::formatv("expected powers of two up to {0} as tiles, got {1}", kMostElements,
                            tile);
     if (dim.isParallel() && (elements *= tile) > kMostElements)
-      return llvm::formatv("expected at most {0} elements in a program's tile", kMostElements);
+      return llvm::formatv("expected at most {0} elements in an output tile", kMostElements);
   }
-  for (const auto &[name, value] : choice.hints) {
-    const LaunchHint *known = llvm::find_if(
-        kLaunchHints, [&name = name](const LaunchHint &each) { return each.name == name; });
-    if (known == kLaunchHints.end())
-      return llvm::formatv("there is no hint '{0}'", name);
-    if (value < known->least || value > known->most)
-      return llvm::formatv("expected a hint '{0}' from {1} to {2}, got {3}", name, known->least,
-                           known->most, value);
-  }
-  return "";
+  for (const auto &[name, value] : choice.fields)
+    if (std::optional<LaunchField> field = LaunchConfig::lookup(name))
+      configs.launch.set(*field, value);
+    else if (std::optional<TuningField> field = TuningConfig::lookup(name))
+      configs.tuning.set(*field, value);
+    else
+      return llvm::formatv("there is no field '{0}' of launch or tuning", name);
+  std::string problem = configs.launch.problem();
+  return problem.empty() ? configs.tuning.problem() : problem;
 }
 
-static void apply(KernelOp kernel, const MeasuredChoice &choice) {
+static void apply(KernelOp kernel, const MeasuredChoice &choice, const Configs &configs) {
   Builder builder(kernel.getContext());
   SmallVector<Attribute> dims;
   for (auto [dim, tile] : llvm::zip(kernel.getDims().getAsRange<DimAttr>(), choice.tiles))
     dims.push_back(
         DimAttr::get(dim.getContext(), dim.getName(), dim.getSize(), dim.getRole(), tile));
-  NamedAttrList hints;
-  for (const auto &[name, value] : choice.hints)
-    hints.set(name, builder.getI64IntegerAttr(value));
-  auto chosen = hints.getDictionary(kernel.getContext());
   bool isFirst = builder.getArrayAttr(dims) == kernel.getDims() &&
-                 (kernel.getHintsAttr() ? kernel.getHintsAttr() == chosen : chosen.empty());
+                 kernel.getLaunchConfig() == configs.launch &&
+                 kernel.getTuningConfig() == configs.tuning;
   kernel.setDimsAttr(builder.getArrayAttr(dims));
-  kernel.setHintsAttr(chosen);
+  kernel.changeConfig(configs.launch, "measured");
+  kernel.changeConfig(configs.tuning, "measured");
   std::string text = isFirst ? "none was faster than the cost model's choice"
                              : llvm::formatv("{0:f2} times as fast as the cost model's choice",
                                              choice.firstMilliseconds / choice.milliseconds)
@@ -70,19 +73,19 @@ namespace {
 struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyTuning> {
   using ScheduleApplyTuningBase::ScheduleApplyTuningBase;
   ScheduleApplyTuning(std::shared_ptr<const TuningTable> given,
-                      std::function<void(const std::string &)> tell)
-      : given(std::move(given)), tell(std::move(tell)) {}
+                      std::function<void(const std::string &)> warn)
+      : given(std::move(given)), warn(std::move(warn)) {}
 
   void runOnOperation() override {
-    if (!tell)
-      tell = [this](const std::string &problem) { getOperation().emitWarning(problem); };
+    if (!warn)
+      warn = [this](const std::string &problem) { getOperation().emitWarning(problem); };
     if (!given) {
       FailureOr<GpuDescription> gpu = gpuOf(getOperation());
       if (failed(gpu))
         return signalPassFailure();
       std::vector<std::string> problems;
       given = std::make_shared<TuningTable>(TuningTable::read(table, gpu->chip, problems));
-      llvm::for_each(problems, tell);
+      llvm::for_each(problems, warn);
     }
     if (given->empty())
       return;
@@ -92,20 +95,21 @@ struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyT
           backend && backend != kCudaTile ? nullptr : given->find(signatureOf(kernel));
       if (!choice)
         return;
-      if (std::string problem = whyNot(kernel, *choice); problem.empty())
-        apply(kernel, *choice);
+      Configs configs;
+      if (std::string problem = whyNot(kernel, *choice, configs); problem.empty())
+        apply(kernel, *choice, configs);
       else
-        tell("line " + std::to_string(choice->line) + ": " + problem);
+        warn("line " + std::to_string(choice->line) + ": " + problem);
     });
   }
 
   std::shared_ptr<const TuningTable> given;
-  std::function<void(const std::string &)> tell;
+  std::function<void(const std::string &)> warn;
 };
 } // namespace
 
 std::unique_ptr<Pass>
 sched::createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
-                                 std::function<void(const std::string &)> tell) {
-  return std::make_unique<ScheduleApplyTuning>(std::move(table), std::move(tell));
+                                 std::function<void(const std::string &)> warn) {
+  return std::make_unique<ScheduleApplyTuning>(std::move(table), std::move(warn));
 }

@@ -1,6 +1,7 @@
 //===- Signature.cpp - The signature of a kernel --------------------------===//
 //
-// The signature hashes the text of a copy of the kernel that has all tiles 1 and no hints.
+// The signature hashes the text of a copy of the kernel that has all tiles 1, no launch
+// configuration and no tuning.
 // Dimensions and run-time sizes are numbered in the order of their first occurrence, so that
 // programs with other names have the same signature. Constant sizes are part of the text; for other
 // sizes the shape class is added. The rest comes from the function: the memory layout of its
@@ -26,7 +27,8 @@ static std::string plainText(KernelOp kernel) {
   for (auto dim : kernel.getDims().getAsRange<DimAttr>())
     dims.push_back(DimAttr::get(dim.getContext(), dim.getName(), dim.getSize(), dim.getRole(), 1));
   copy->setDimsAttr(ArrayAttr::get(kernel.getContext(), dims));
-  copy->removeHintsAttr();
+  copy->removeLaunchAttr();
+  copy->removeTuningAttr();
   copy->setSymName("kernel");
   copy->getOperation()->setDiscardableAttrs(DictionaryAttr::get(kernel.getContext()));
   std::string text;

@@ -40,7 +40,7 @@ int64_t tessera::addressAlignment(ModuleOp module) {
 
 Coordinates::Coordinates(tile::KernelOp kernel)
     : kernel(kernel), alignment(addressAlignment(kernel->getParentOfType<ModuleOp>())) {
-  // Facts of launches that differ would have to be joined: they count as none.
+  // A kernel with several launches has no facts from them.
   SmallVector<tile::LaunchOp> launches = launchesOf(kernel);
   bool agree = llvm::all_of(launches, [&](tile::LaunchOp other) {
     return other.getGrid() == launches[0].getGrid() && other.getViews() == launches[0].getViews() &&
@@ -91,7 +91,7 @@ Coordinates::Coordinates(tile::KernelOp kernel)
   kernel.walk([&](tile::AlignedRowOp row) { addRow(row); });
 }
 
-/// What is in front of a row is a number of its own, the same for rows that begin alike.
+/// The misalignment of a row is a fresh symbol, the same for rows with the same misalignment.
 void Coordinates::addRow(tile::AlignedRowOp row) {
   auto isAlike = [&](tile::AlignedRowOp other) {
     return other.getDim() == row.getDim() && other.getCoords() == row.getCoords() &&
@@ -162,7 +162,7 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
       break;
     width *= 2;
   }
-  // The low bits belong to the registers alone.
+  // The registers hold the low bits.
   for (uint64_t column : layout.columns().subspan(llvm::Log2_32(width)))
     while (width > 1 && layout.out().unpack(column)[*inner] % width)
       width /= 2;
@@ -235,10 +235,10 @@ int64_t Coordinates::divisor(Value value) const {
   return 1;
 }
 
-/// How far definitions are followed; index arithmetic of kernels is short.
+/// The depth to which definitions are followed; index arithmetic of kernels is short.
 static constexpr unsigned kMaxDepth = 8;
 
-/// The loop whose counter a value is.
+/// The loop whose induction variable a value is.
 static scf::ForOp loopOf(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();

@@ -17,16 +17,21 @@ StringRef tessera::compileOption(ModuleOp module, StringRef name) {
   return "";
 }
 
-bool tessera::needsWideIndices(ModuleOp module) {
-  bool isWide = compileOption(module, "indices") == "64";
+std::optional<SymExpr> tessera::wideTensorSize(ModuleOp module) {
+  std::optional<SymExpr> wide;
   for (auto function : module.getOps<func::FuncOp>()) {
     SizeFacts facts(function);
     auto look = [&](Value value) {
       auto type = dyn_cast<gir::TensorType>(value.getType());
-      isWide |= type && facts.hint(type.getNumElements()) > INT32_MAX;
+      if (type && !wide && facts.hint(type.getNumElements()) > INT32_MAX)
+        wide = type.getNumElements();
     };
     llvm::for_each(function.getArguments(), look);
     function.walk([&](tile::EmptyOp empty) { look(empty.getResult()); });
   }
-  return isWide;
+  return wide;
+}
+
+bool tessera::needsWideIndices(ModuleOp module) {
+  return compileOption(module, "indices") == "64" || wideTensorSize(module);
 }

@@ -1,4 +1,4 @@
-//===- SharedMemory.cpp - Who touches shared memory, and when -------------===//
+//===- SharedMemory.cpp - Accesses, hazards and barriers ------------------===//
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 
 #include "tessera/Layout/Families.h"
@@ -20,26 +20,27 @@ SharedFeatures tessera::sharedFeaturesOf(const GpuDescription &gpu) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Without tensor cores a thread reads the rows and the columns of its sums.
-static Layout ofProduct(const Layout &sums, Dim kept, RankedTensorType operand) {
-  Space out = tile::spaceOf(operand.getShape()), in = sums.in();
+/// The layout of an operand of a contraction without tensor cores: a thread reads the rows or the
+/// columns of its accumulator elements.
+static Layout simtOperand(const Layout &acc, Dim kept, RankedTensorType operand) {
+  Space out = tile::spaceOf(operand.getShape()), in = acc.in();
   Dim along = kept == Dim::D0 ? Dim::D1 : Dim::D0;
   unsigned registers = in.bits(Dim::Register);
   in.setBits(Dim::Register, registers + out.bits(along));
   gf2::Vectors columns;
   for (unsigned i = 0; i < in.bits(); ++i) {
-    bool isStep = i >= registers && i < in.bits(Dim::Register);
+    bool isAlongK = i >= registers && i < in.bits(Dim::Register);
     unsigned old = i < registers ? i : i - out.bits(along);
-    uint64_t place =
-        isStep ? uint64_t(1) << (i - registers) : sums.out().unpack(sums.columns()[old])[kept];
-    columns.push_back(out.pack(Point({{isStep ? along : kept, place}})));
+    uint64_t index =
+        isAlongK ? uint64_t(1) << (i - registers) : acc.out().unpack(acc.columns()[old])[kept];
+    columns.push_back(out.pack(Point({{isAlongK ? along : kept, index}})));
   }
   return Layout(in, out, std::move(columns));
 }
 
-/// Whoever reads a part of a tile is taken to read the other parts as well, with registers of their
-/// own.
-static Layout ofParts(const Layout &part) {
+/// Extends the layout of a read of a part of a tile to the whole tile: the threads are taken to
+/// read the other parts as well, into other registers.
+static Layout extendToTile(const Layout &part) {
   gf2::Vectors registers = part.columnsOf({Dim::Register}),
                others = part.columnsOf(~DimSet{Dim::Register});
   gf2::Subspace covered(part.columns());
@@ -56,7 +57,7 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
   return llvm::TypeSwitch<Operation *, Accesses>(op)
       .Case([&](tile::SharedLoadOp read) {
         return Accesses{
-            {op, read.getBuffer(), read.getStage(), false, ofParts(read.getElementLayout())}};
+            {op, read.getBuffer(), read.getStage(), false, extendToTile(read.getElementLayout())}};
       })
       .Case([&](tile::SharedStoreOp write) {
         return Accesses{
@@ -72,14 +73,14 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
         return Accesses{{op, send.getBuffer(), send.getStage(), false, Layout()}};
       })
       .Case([&](tile::MmaSharedOp mma) {
-        Layout sums = *tile::layoutOf(mma.getAcc());
+        Layout acc = *tile::layoutOf(mma.getAcc());
         return Accesses{{op, mma.getLhs(), mma.getLhsStage(), false,
-                         ofProduct(sums, Dim::D0, mma.getLhs().getType().getTile())},
+                         simtOperand(acc, Dim::D0, mma.getLhs().getType().getTile())},
                         {op, mma.getRhs(), mma.getRhsStage(), false,
-                         ofProduct(sums, Dim::D1, mma.getRhs().getType().getTile())}};
+                         simtOperand(acc, Dim::D1, mma.getRhs().getType().getTile())}};
       })
       .Case([&](tile::WgmmaOp mma) {
-        // The warps of a group read together; each is taken to read what its sums need.
+        // A warpgroup reads together; each warp is taken to read what its accumulator needs.
         RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
         unsigned bits = left.getElementTypeBitWidth(),
                  warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
@@ -103,16 +104,17 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
       .Default([](Operation *) { return Accesses(); });
 }
 
-/// Whether the machine makes it on its own, of a whole stage, when one thread has begun it.
-static bool isOfRow(Operation *op) {
+/// Whether one thread starts a TMA or bulk copy of a whole stage.
+static bool isBulkCopy(Operation *op) {
   return isa<tile::AsyncLoadOpInterface, tile::BulkStoreOp>(op);
 }
 
-/// Whether tensor cores or the machine's copies access memory by themselves, past what threads have
-/// not fenced.
-static bool isBesideThreads(Operation *op) { return isOfRow(op) || isa<tile::WgmmaOp>(op); }
+/// Whether an operation accesses shared memory through the async proxy, which sees writes of
+/// threads only after a fence.
+static bool usesAsyncProxy(Operation *op) { return isBulkCopy(op) || isa<tile::WgmmaOp>(op); }
 
-static Value behindOf(Operation *op) {
+/// The misalignment of the row that an operation accesses, or null.
+static Value shiftOf(Operation *op) {
   if (auto read = dyn_cast<tile::SharedLoadOp>(op))
     return read.getShift();
   auto write = dyn_cast<tile::SharedStoreOp>(op);
@@ -129,7 +131,7 @@ uint64_t tessera::dsmemBytes(tile::ReduceOp reduce) {
   size_t blocks = planReduction(*tile::layoutOf(reduce.getInput()), dims).blocks.size();
   if (!blocks)
     return 0;
-  // Stages of words of at least 32 bits, and their signals.
+  // Stages of words of at least 32 bits, and their mbarriers.
   uint64_t stages = reduce->getParentOfType<LoopLikeOpInterface>() ? 2 : 1;
   uint64_t owners =
       uint64_t(1) << gf2::rank(tile::layoutOf(reduce.getResult())->columnsOf({Dim::Block}));
@@ -166,18 +168,18 @@ uint64_t tessera::exchangedBytes(Operation *scope, SharedFeatures features,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A stage that moves on by one in each iteration of a loop, back to 0 behind the last one.
+/// A stage that increases by one in each iteration of a loop; 0 follows the last one.
 struct Rotation {
   scf::ForOp loop;
-  int64_t start, stages; // in the first iteration; of how many
+  int64_t start, stages; // the stage in the first iteration, and the number of stages
 };
 
-/// How many iterations of the loop around an access ago it was; further back is not told apart.
+/// How many iterations of its loop ago an access was; all from the second on are the same.
 constexpr unsigned kSameIteration = 0, kIterationBefore = 1, kLongAgo = 2;
 } // namespace
 
-/// The loop around one that carries a stage from where that one ends to where it begins again, and
-/// its number there.
+/// The outer loop that carries a stage from the end of an inner loop to its next start, and the
+/// number of the stage there.
 static std::optional<std::pair<scf::ForOp, unsigned>> carrierOf(scf::ForOp loop, unsigned number) {
   auto argument = dyn_cast<BlockArgument>(loop.getInitArgs()[number]);
   auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
@@ -189,18 +191,18 @@ static std::optional<std::pair<scf::ForOp, unsigned>> carrierOf(scf::ForOp loop,
              : std::nullopt;
 }
 
-/// Where what a loop carries begins, if that is known; stages that a loop around carries go on from
-/// there.
+/// The initial value of a carried stage, if it is known: of the outer loop, if that carries the
+/// stage on.
 static std::optional<int64_t> startOf(scf::ForOp loop, unsigned number) {
   if (auto carrier = carrierOf(loop, number))
     return startOf(carrier->first, carrier->second);
   return getConstantIntValue(loop.getInitArgs()[number]);
 }
 
-/// Of what a loop carries.
+/// The rotation of a carried value.
 static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
   std::optional<int64_t> first = startOf(loop, number);
-  // The stage of the iteration before.
+  // The value may be the stage of the previous iteration.
   if (auto before = dyn_cast<BlockArgument>(loop.getYieldedValues()[number]);
       first && before && before.getOwner() == loop.getBody() && before.getArgNumber() &&
       before.getArgNumber() - 1 != number) {
@@ -219,13 +221,13 @@ static std::optional<Rotation> rotationOf(scf::ForOp loop, unsigned number) {
       isLast.getPredicate() != arith::CmpIPredicate::eq ||
       (isLast.getLhs() != stage && isLast.getLhs() != sum))
     return std::nullopt;
-  // The stage itself is the last one, or the next one is beyond it.
+  // The comparison is of the stage with the last one, or of the next stage with the number of them.
   int64_t stages = getConstantIntValue(isLast.getRhs()).value_or(-1) + (isLast.getLhs() == stage);
   return *first >= 0 && *first < stages ? std::optional(Rotation{loop, *first, stages})
                                         : std::nullopt;
 }
 
-/// Of what a loop carries, or what that is in the next iteration.
+/// The rotation of a carried value, or of the value that is carried to the next iteration.
 static std::optional<Rotation> rotationOf(Value stage) {
   if (auto argument = dyn_cast<BlockArgument>(stage)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -240,8 +242,7 @@ static std::optional<Rotation> rotationOf(Value stage) {
   return std::nullopt;
 }
 
-/// Whether a loop around the one in which a stage moves on carries it there from iteration to
-/// iteration.
+/// Whether an outer loop carries a stage from one run of the inner loop to the next.
 static bool isCarriedBy(scf::ForOp around, Value stage) {
   std::optional<Rotation> rotation = rotationOf(stage);
   auto argument = dyn_cast<BlockArgument>(stage);
@@ -251,8 +252,8 @@ static bool isCarriedBy(scf::ForOp around, Value stage) {
   return carrier && carrier->first == around;
 }
 
-/// Whether two accesses' stages are never the same, the first one's of so many iterations ago.
-static bool areApart(const BufferAccess &a, const BufferAccess &b, unsigned iterations) {
+/// Whether two accesses never have the same stage; the first was `iterations` ago.
+static bool haveDifferentStages(const BufferAccess &a, const BufferAccess &b, unsigned iterations) {
   std::optional<int64_t> x = getConstantIntValue(a.stage), y = getConstantIntValue(b.stage);
   if (x && y)
     return *x != *y;
@@ -261,7 +262,7 @@ static bool areApart(const BufferAccess &a, const BufferAccess &b, unsigned iter
   std::optional<Rotation> first = rotationOf(a.stage), second = rotationOf(b.stage);
   if (!first || !second || first->loop != second->loop || first->stages != second->stages)
     return false;
-  // Turns are counted of the loop that is next around an access.
+  // Iterations are counted for the innermost loop around an access.
   auto isOfLoop = [&](const BufferAccess &access) {
     return access.op->getParentOfType<scf::ForOp>() == first->loop;
   };
@@ -270,7 +271,7 @@ static bool areApart(const BufferAccess &a, const BufferAccess &b, unsigned iter
   return (first->start + first->stages - iterations) % first->stages != second->start;
 }
 
-/// Whether an access's stage, of so many iterations ago, is the one that a value names now.
+/// Whether the stage of an access, `iterations` ago, is the one that a value has now.
 static bool isStage(const BufferAccess &access, Value stage, unsigned iterations) {
   std::optional<int64_t> x = getConstantIntValue(access.stage), y = getConstantIntValue(stage);
   if (x && y)
@@ -289,32 +290,32 @@ static bool isStage(const BufferAccess &access, Value stage, unsigned iterations
 // Hazards
 //===----------------------------------------------------------------------===//
 
-/// The units of an access's places: the element of each, and its lane and warp. Of threads that
-/// hold the same element one writes; copies are begun by all.
-struct Places {
+/// The basis of an access's threads and registers: the element, the lane and the warp of each basis
+/// vector. One of the threads that hold the same element writes it; all of them start copies.
+struct AccessBasis {
   gf2::Vectors elements, lanes, warps;
 };
-static Places placesOf(const BufferAccess &access) {
+static AccessBasis basisOf(const BufferAccess &access) {
   const Layout &layout = access.layout;
   uint64_t idle = isa<tile::SharedStoreOp>(access.op)
                       ? layout.freeBits() & layout.in().mask({Dim::Lane, Dim::Warp})
                       : 0;
-  Places places;
+  AccessBasis basis;
   for (unsigned i = 0; i < layout.in().bits(); ++i) {
     if (idle >> i & 1)
       continue;
-    Point place = layout.in().unpack(uint64_t(1) << i);
-    places.elements.push_back(layout.columns()[i]);
-    places.lanes.push_back(place[Dim::Lane]);
-    places.warps.push_back(place[Dim::Warp]);
+    Point thread = layout.in().unpack(uint64_t(1) << i);
+    basis.elements.push_back(layout.columns()[i]);
+    basis.lanes.push_back(thread[Dim::Lane]);
+    basis.warps.push_back(thread[Dim::Warp]);
   }
-  return places;
+  return basis;
 }
 
-/// Whether each thread accesses for itself what its registers hold: no instruction of the whole
-/// warp does it.
-static bool isOfThreads(const BufferAccess &access) {
-  if (isa<tile::CpAsyncOp>(access.op) || behindOf(access.op))
+/// Whether each thread accesses the elements of its own registers: the access is no ldmatrix,
+/// stmatrix or other instruction of the whole warp.
+static bool isPerThread(const BufferAccess &access) {
+  if (isa<tile::CpAsyncOp>(access.op) || shiftOf(access.op))
     return true;
   tile::BufferType type = cast<tile::BufferType>(access.buffer.getType());
   unsigned bits = 8 * type.getElementBytes();
@@ -324,11 +325,10 @@ static bool isOfThreads(const BufferAccess &access) {
          plan(type.getMemory(), access.layout, bits, all).kind == SharedAccess::Kind::Plain;
 }
 
-/// Who is kept apart where places of the two hold the same element: nobody where these are of the
-/// same thread. A copy goes its own way as soon as it is begun, also past what its thread has read
-/// before.
-static BarrierScope apart(const BufferAccess &a, const BufferAccess &b) {
-  Places x = placesOf(a), y = placesOf(b);
+/// The barrier between two accesses of the same elements: none if a thread meets only itself, one
+/// of the warp if a warp does. A copy is not ordered with earlier reads of its own thread.
+static BarrierScope scopeBetween(const BufferAccess &a, const BufferAccess &b) {
+  AccessBasis x = basisOf(a), y = basisOf(b);
   gf2::Vectors lanes = gf2::concat({x.lanes, y.lanes}), warps = gf2::concat({x.warps, y.warps});
   bool isThread = true;
   for (uint64_t same : gf2::kernel(gf2::concat({x.elements, y.elements}))) {
@@ -337,11 +337,11 @@ static BarrierScope apart(const BufferAccess &a, const BufferAccess &b) {
     isThread &= !gf2::sum(lanes, same);
   }
   bool isPassed = isa<tile::CpAsyncOp>(b.op) && !a.isWrite;
-  bool isOrdered = isThread && !isPassed && isOfThreads(a) && isOfThreads(b);
+  bool isOrdered = isThread && !isPassed && isPerThread(a) && isPerThread(b);
   return isOrdered ? BarrierScope::None : BarrierScope::Warp;
 }
 
-/// Bytes of shared memory, where they are known.
+/// The bytes of a buffer in shared memory, if it is placed.
 static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value buffer) {
   auto alloc = buffer.getDefiningOp<tile::AllocOp>();
   if (!alloc || !alloc.getOffset())
@@ -364,20 +364,20 @@ static BarrierScope between(const BufferAccess &a, const BufferAccess &b, unsign
     return BarrierScope::None;
   if (a.buffer != b.buffer)
     return BarrierScope::Block;
-  if (areApart(a, b, iterations))
+  if (haveDifferentStages(a, b, iterations))
     return BarrierScope::None;
-  if (isBesideThreads(a.op) || isBesideThreads(b.op) || behindOf(a.op) != behindOf(b.op))
+  if (usesAsyncProxy(a.op) || usesAsyncProxy(b.op) || shiftOf(a.op) != shiftOf(b.op))
     return BarrierScope::Block;
-  return apart(a, b);
+  return scopeBetween(a, b);
 }
 
 namespace {
-/// An access that lies behind a place of the program.
+/// An access before the current operation.
 struct Past {
   BufferAccess access;
   unsigned iterations = kSameIteration; // ago
-  bool sinceWarp = true;                // no barrier of the warp has come after it
-  Value told = Value();                 // mbarriers that each warp has told of it
+  bool sinceWarp = true;                // no barrier of the warp has followed
+  Value released = Value();             // mbarriers at which each warp has arrived since
 
   bool isSame(const Past &other) const {
     return access.op == other.access.op && access.buffer == other.access.buffer &&
@@ -385,28 +385,28 @@ struct Past {
   }
 };
 
-/// What may lie behind a place: accesses since the last barrier of the block, copies and products
-/// that go on, writes that copies of rows do not see for want of a fence, and mbarriers that only
-/// one thread knows.
+/// The state before an operation: accesses since the last CTA barrier, copies and wgmma in flight,
+/// writes without a fence for the async proxy, and mbarriers that only the initializing thread has
+/// seen.
 struct State {
   SmallVector<Past> since, copies, unfenced;
-  SmallVector<Operation *> mbarriers,
-      opened; // of the mbarriers, those that the block has told others of
+  SmallVector<Operation *> mbarriers;
+  SmallVector<Operation *> announced; // the mbarriers before the last cluster_arrive
 
   static bool add(SmallVector<Past> &list, const Past &past) {
     for (Past &known : list)
       if (known.isSame(past)) {
-        bool isNew =
-            (past.sinceWarp && !known.sinceWarp) || (known.told && known.told != past.told);
+        bool isNew = (past.sinceWarp && !known.sinceWarp) ||
+                     (known.released && known.released != past.released);
         known.sinceWarp |= past.sinceWarp;
-        if (known.told != past.told)
-          known.told = Value();
+        if (known.released != past.released)
+          known.released = Value();
         return isNew;
       }
     list.push_back(past);
     return true;
   }
-  /// Whether that says anything new.
+  /// Adds another state; returns whether that changes this one.
   bool join(const State &other) {
     bool isNew = false;
     for (const Past &past : other.since)
@@ -432,7 +432,7 @@ struct State {
           past.iterations = std::min(past.iterations + 1, kLongAgo);
         else if (loop->isAncestor(past.access.op) &&
                  !(past.access.stage && isCarriedBy(loop, past.access.stage)))
-          past.iterations = kLongAgo; // else iterations of the loop inside are counted on
+          past.iterations = kLongAgo; // otherwise the count of the inner loop goes on
         add(*to, past);
       }
     return next;
@@ -447,10 +447,10 @@ struct State {
   }
 };
 
-class Walk {
+class BarrierAnalysis {
 public:
   enum class Mode { Insert, Report, Probe };
-  explicit Walk(Mode mode) : mode(mode) {}
+  explicit BarrierAnalysis(Mode mode) : mode(mode) {}
 
   void run(Block &block, State &state) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -462,20 +462,20 @@ private:
   void run(Operation *op, State &state);
   void run(scf::ForOp loop, State &state);
   void run(scf::IfOp branch, State &state);
-  /// Settles before an operation what its regions owe to what comes before it.
+  /// Resolves, before an operation, the hazards between its regions and earlier accesses.
   void settleBefore(Operation *op, State &state);
-  /// The widest barrier that an operation needs here, and for whose sake.
+  /// The widest barrier that an operation needs, and the access that it is for.
   Hazard need(Operation *op, const State &state) const;
-  /// Notes which accesses an mbarrier's warps have behind them.
-  static void tell(tile::MbarrierArriveOp arrive, State &state);
-  /// Places a barrier before an operation, or tells of it.
+  /// Marks the accesses that the warps have completed when they arrive at an empty barrier.
+  static void release(tile::MbarrierArriveOp arrive, State &state);
+  /// Inserts a barrier before an operation, or records the hazard.
   void settle(const Hazard &hazard, Operation *before, State &state);
 
   Mode mode;
 };
 } // namespace
 
-Hazard Walk::need(Operation *op, const State &state) const {
+Hazard BarrierAnalysis::need(Operation *op, const State &state) const {
   Hazard widest{nullptr, op, BarrierScope::None};
   if (auto await = dyn_cast<tile::MbarrierWaitOp>(op)) {
     Operation *made = await.getMbarriers().getDefiningOp();
@@ -487,7 +487,7 @@ Hazard Walk::need(Operation *op, const State &state) const {
     return llvm::is_contained(state.mbarriers, made) ? Hazard{made, op, BarrierScope::Block}
                                                      : widest;
   }
-  // Of mbarriers that are not known yet, only the first warp may be told to open one.
+  // Before a barrier only the first warp may use mbarriers that its thread has initialized.
   auto load = dyn_cast<tile::AsyncLoadOpInterface>(op);
   if (load && load.getIssuingWarp()) {
     Operation *made = load.getFull().getDefiningOp();
@@ -499,15 +499,15 @@ Hazard Walk::need(Operation *op, const State &state) const {
   if (empty && llvm::is_contained(state.mbarriers, empty.getDefiningOp()))
     return {empty.getDefiningOp(), op, BarrierScope::Block};
   for (const BufferAccess &access : bufferAccesses(op)) {
-    if (isBesideThreads(op))
+    if (usesAsyncProxy(op))
       for (const Past &past : state.unfenced)
         if (overlap(past.access.buffer, access.buffer) &&
             (past.access.buffer != access.buffer ||
-             !areApart(past.access, access, past.iterations)))
+             !haveDifferentStages(past.access, access, past.iterations)))
           return {past.access.op, op, BarrierScope::Block, /*wantsFence=*/true};
     for (const Past &past : state.since) {
-      // Whoever begins the copy has waited until all have left.
-      if (past.told && past.told == empty)
+      // The thread that issues the refill has waited at the empty barrier.
+      if (past.released && past.released == empty)
         continue;
       BarrierScope scope = between(past.access, access, past.iterations);
       if (scope == BarrierScope::Warp && !past.sinceWarp)
@@ -519,8 +519,8 @@ Hazard Walk::need(Operation *op, const State &state) const {
   return widest;
 }
 
-/// The reads of stages that copies fill which wait at these mbarriers.
-void Walk::tell(tile::MbarrierArriveOp arrive, State &state) {
+/// The reads of the stages whose refills wait at these empty barriers.
+void BarrierAnalysis::release(tile::MbarrierArriveOp arrive, State &state) {
   auto isFilled = [&](Value buffer) {
     return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
       auto load = dyn_cast<tile::TmaLoadOp>(user);
@@ -531,10 +531,10 @@ void Walk::tell(tile::MbarrierArriveOp arrive, State &state) {
     for (Past &past : *list)
       if (!past.access.isWrite && isFilled(past.access.buffer) &&
           isStage(past.access, arrive.getMbarrier(), past.iterations))
-        past.told = arrive.getMbarriers();
+        past.released = arrive.getMbarriers();
 }
 
-void Walk::settle(const Hazard &hazard, Operation *before, State &state) {
+void BarrierAnalysis::settle(const Hazard &hazard, Operation *before, State &state) {
   if (hazard.scope == BarrierScope::None)
     return;
   if (mode == Mode::Insert) {
@@ -552,7 +552,7 @@ void Walk::settle(const Hazard &hazard, Operation *before, State &state) {
   state.pass(hazard.scope);
 }
 
-void Walk::run(Operation *op, State &state) {
+void BarrierAnalysis::run(Operation *op, State &state) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return run(loop, state);
   if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -561,12 +561,12 @@ void Walk::run(Operation *op, State &state) {
     return state.pass(barrier.getWarp() ? BarrierScope::Warp : BarrierScope::Block);
   if (isa<tile::FenceProxyAsyncOp>(op))
     return state.unfenced.clear();
-  // Blocks of a cluster meet behind what all of their warps did before they told each other.
+  // After cluster_wait all CTAs see what their warps did before cluster_arrive.
   if (isa<tile::ClusterArriveOp>(op))
-    state.opened = state.mbarriers;
+    state.announced = state.mbarriers;
   if (isa<tile::ClusterWaitOp>(op))
     llvm::erase_if(state.mbarriers,
-                   [&](Operation *made) { return llvm::is_contained(state.opened, made); });
+                   [&](Operation *made) { return llvm::is_contained(state.announced, made); });
   if (isa<tile::CpAsyncWaitOp, tile::BulkWaitOp, tile::WgmmaWaitOp>(op)) {
     auto isMeant = [&](const Past &copy) {
       return isa<tile::CpAsyncWaitOp>(op) ? isa<tile::CpAsyncOp>(copy.access.op)
@@ -581,13 +581,13 @@ void Walk::run(Operation *op, State &state) {
   }
   settle(need(op, state), op, state);
   if (auto arrive = dyn_cast<tile::MbarrierArriveOp>(op))
-    return tell(arrive, state);
+    return release(arrive, state);
   if (isa<tile::MbarrierAllocOp>(op))
     state.mbarriers.push_back(op);
   for (const BufferAccess &access : bufferAccesses(op)) {
-    // Whoever reads a row that was loaded has waited at its mbarrier; one that is sent is read
-    // until a wait.
-    if (!isOfRow(op))
+    // Readers of a loaded stage wait at its full barrier; a bulk store reads its stage until a
+    // wait.
+    if (!isBulkCopy(op))
       State::add(state.since, {access});
     if (isa<tile::CpAsyncOp, tile::BulkStoreOp, tile::WgmmaOp>(op))
       State::add(state.copies, {access});
@@ -596,8 +596,8 @@ void Walk::run(Operation *op, State &state) {
   }
 }
 
-void Walk::settleBefore(Operation *op, State &state) {
-  Walk probe(Mode::Probe);
+void BarrierAnalysis::settleBefore(Operation *op, State &state) {
+  BarrierAnalysis probe(Mode::Probe);
   for (Region &region : op->getRegions()) {
     State first;
     first.since = state.since;
@@ -614,8 +614,8 @@ void Walk::settleBefore(Operation *op, State &state) {
   settle(*llvm::max_element(probe.found, isNarrower), op, state);
 }
 
-/// First what each way owes to itself; then a barrier before the branch serves both.
-void Walk::run(scf::IfOp branch, State &state) {
+/// Resolves the hazards within each region first; one barrier before the branch then serves both.
+void BarrierAnalysis::run(scf::IfOp branch, State &state) {
   for (Region &region : branch->getRegions()) {
     State own;
     if (!region.empty())
@@ -624,17 +624,18 @@ void Walk::run(scf::IfOp branch, State &state) {
   settleBefore(branch, state);
   State other = state;
   run(branch.getThenRegion().front(), state);
-  // Who waits at an mbarrier that only one way tells goes on when all have come that way.
+  // A wait at an mbarrier at which one region arrives ends only if all warps have taken that
+  // region.
   for (auto arrive : branch.getThenRegion().front().getOps<tile::MbarrierArriveOp>())
-    tell(arrive, other);
+    release(arrive, other);
   if (!branch.getElseRegion().empty())
     run(branch.getElseRegion().front(), other);
   state.join(other);
 }
 
-/// First what each iteration owes to itself and to the iteration before; then what the first
-/// iteration owes to what comes before the loop, which a barrier before the loop settles once.
-void Walk::run(scf::ForOp loop, State &state) {
+/// Resolves the hazards within an iteration and with the previous iteration first; then those of
+/// the first iteration with earlier accesses, by one barrier before the loop.
+void BarrierAnalysis::run(scf::ForOp loop, State &state) {
   State iteration;
   for (bool isNew = true; isNew;) {
     State end = iteration;
@@ -649,13 +650,13 @@ void Walk::run(scf::ForOp loop, State &state) {
 }
 
 SmallVector<Hazard> tessera::findHazards(tile::KernelOp kernel) {
-  Walk walk(Walk::Mode::Report);
+  BarrierAnalysis analysis(BarrierAnalysis::Mode::Report);
   State state;
-  walk.run(kernel.getBody().front(), state);
-  return std::move(walk.found);
+  analysis.run(kernel.getBody().front(), state);
+  return std::move(analysis.found);
 }
 
 void tessera::placeBarriers(tile::KernelOp kernel) {
   State state;
-  Walk(Walk::Mode::Insert).run(kernel.getBody().front(), state);
+  BarrierAnalysis(BarrierAnalysis::Mode::Insert).run(kernel.getBody().front(), state);
 }

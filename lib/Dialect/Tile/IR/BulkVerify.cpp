@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 
@@ -17,12 +16,15 @@ using namespace tessera::tile;
 
 static constexpr int64_t kChunk = 16; // bytes that bulk copies and TMA strides are multiples of
 
-static int64_t hintOf(Operation *op, StringRef name, int64_t otherwise) {
+static int64_t numWarps(Operation *op) {
   auto kernel = op->getParentOfType<KernelOp>();
-  return getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), name).value_or(otherwise);
+  return kernel ? kernel.getNumWarps() : kDefaultNumWarps;
 }
 
-static int64_t clusterSize(Operation *op) { return hintOf(op, "cluster_size", 1); }
+static int64_t clusterSize(Operation *op) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  return kernel ? kernel.getClusterSize() : kDefaultClusterSize;
+}
 
 //===----------------------------------------------------------------------===//
 // Mbarriers
@@ -43,7 +45,7 @@ LogicalResult MbarrierWaitOp::verify() { return success(); }
 /// At an empty mbarrier every warp arrives, and no load completes.
 LogicalResult MbarrierArriveOp::verify() {
   auto alloc = getMbarriers().getDefiningOp<MbarrierAllocOp>();
-  int64_t warps = hintOf(*this, "num_warps", 4);
+  int64_t warps = numWarps(*this);
   if (getCluster())
     warps *= clusterSize(*this);
   if (alloc && int64_t(alloc.getArrivals().value_or(1)) != warps)
@@ -75,7 +77,7 @@ template <typename CopyOp> static LogicalResult verifyCoords(CopyOp op) {
 }
 
 static LogicalResult verifyIssuingWarp(AsyncLoadOpInterface op) {
-  int64_t warps = hintOf(op, "num_warps", 4), warp = op.getIssuingWarp();
+  int64_t warps = numWarps(op), warp = op.getIssuingWarp();
   if (warp < 0 || warp >= warps)
     return op->emitOpError() << "expected a warp below " << warps << ", got " << warp;
   return success();

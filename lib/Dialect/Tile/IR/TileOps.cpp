@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/AsmDirectives.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/LaunchAttrs.h"
 #include "tessera/Dialect/Common/Numbers.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -50,12 +50,12 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
   IntegerAttr gridRank;
-  DictionaryAttr hints;
   if (parser.parseSymbolName(name, getSymNameAttrName(state.name), state.attributes) ||
       parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true,
                                /*allowAttrs=*/true) ||
       parser.parseKeyword("grid") || parsePlainInt(parser, gridRank) ||
-      parseLaunchHints(parser, hints) || parser.parseOptionalAttrDictWithKeyword(state.attributes))
+      parseLaunchAndTuning<KernelOp>(parser, state) ||
+      parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   SmallVector<Type> types;
   for (OpAsmParser::Argument &argument : arguments) {
@@ -71,8 +71,6 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addAttribute(getFunctionTypeAttrName(state.name),
                      TypeAttr::get(builder.getFunctionType(types, {})));
   state.addAttribute(getGridRankAttrName(state.name), gridRank);
-  if (hints)
-    state.addAttribute(getHintsAttrName(state.name), hints);
   call_interface_impl::addArgAndResultAttrs(builder, state, arguments, /*resultAttrs=*/{},
                                             getArgAttrsAttrName(state.name),
                                             getResAttrsAttrName(state.name));
@@ -89,10 +87,11 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer.printRegionArgument(argument, attributes);
   });
   printer << ") grid " << getGridRank();
-  printLaunchHints(printer, getHintsAttr());
+  printLaunchAndTuning(printer, *this);
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(), getGridRankAttrName(),
-                            getHintsAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getFunctionTypeAttrName(), getGridRankAttrName(), getLaunchAttrName(),
+       getTuningAttrName(), getArgAttrsAttrName(), getResAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

@@ -1,10 +1,10 @@
 //===- TileTypes.cpp - Types and attributes of Tile IR --------------------===//
 //
 // Textual form and invariants of `!tile.view`, `!tile.buffer`, `!tile.mbarrier`, `#tile.operand`
-// and
-// `#tile.layout`.
+// and `#tile.layout`; LaunchAttrs.h has those of `#tile.launch` and `#tile.tuning`.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/LaunchAttrs.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/ScalarTypes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -21,8 +20,6 @@ LogicalResult KernelOp::verify() {
   if (int64_t(getGridRank()) < 1)
     return emitOpError() << "expected a grid of at least 1 dimension, got "
                          << int64_t(getGridRank());
-  if (failed(verifyLaunchHints(*this, getHintsAttr())))
-    return failure();
   if (!getResultTypes().empty())
     return emitOpError() << "expected no results, got " << getResultTypes().size();
   // Launches pass views, then sizes, then scalars.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 
@@ -97,6 +96,32 @@ static LogicalResult verifyUses(WgmmaOp op, Value acc, llvm::SmallPtrSetImpl<OpO
   return success();
 }
 
+bool WgmmaOp::canJoin(WgmmaOp next) {
+  return getLhsStage() && next.getLhs() == getLhs() && next.getLhsStage() == getLhsStage() &&
+         next.getRhsStage() == getRhsStage() && next.getRhs().getType() == getRhs().getType() &&
+         next.getAcc() != getResult() && next.getAcc().getType() == getAcc().getType();
+}
+
+bool WgmmaOp::isJoinedToPrevious() {
+  auto before = dyn_cast_or_null<WgmmaOp>((*this)->getPrevNode());
+  return before && before.getJoin();
+}
+
+static LogicalResult verifyJoin(WgmmaOp op) {
+  constexpr int64_t kUnit = 16; // bytes, of addresses in descriptors
+  if (!op.getJoin())
+    return success();
+  int64_t distance = *op.getJoin();
+  if (distance <= 0 || distance >= WgmmaOp::kDescriptorBytes || distance % kUnit)
+    return op.emitOpError() << "expected a positive multiple of " << kUnit << " below "
+                            << WgmmaOp::kDescriptorBytes << " for join, got " << distance;
+  auto next = dyn_cast_or_null<WgmmaOp>(op->getNextNode());
+  if (!next || next.getJoin() || !op.canJoin(next))
+    return op.emitOpError("expected a tile.wgmma with the same lhs and the same types after one "
+                          "with join");
+  return success();
+}
+
 LogicalResult WgmmaOp::verify() {
   RankedTensorType lhs = getLeft(), rhs = getRhs().getType().getTile(), acc = tileType(getAcc());
   auto left = dyn_cast<BufferType>(getLhs().getType());
@@ -121,8 +146,7 @@ LogicalResult WgmmaOp::verify() {
   if (int64_t columns = matrix[1] / spread.along(1); columns > kMost)
     return emitOpError() << "expected at most " << kMost << " columns, got " << columns;
   auto kernel = (*this)->getParentOfType<KernelOp>();
-  unsigned warps =
-      getHint(kernel ? kernel.getHintsAttr() : DictionaryAttr(), "num_warps").value_or(4);
+  unsigned warps = kernel ? kernel.getNumWarps() : kDefaultNumWarps;
   unsigned bits = element.getIntOrFloatBitWidth();
   std::optional<Layout> fragment = groupLeft(lhs.getShape(), bits, warps, getParts(), spread);
   if (!fragment || !areGroupSums(getAcc(), warps))
@@ -142,6 +166,8 @@ LogicalResult WgmmaOp::verify() {
       return emitOpError() << "expected a buffer at a multiple of " << getAlignment(buffer)
                            << " bytes, got offset " << int64_t(*alloc.getOffset());
   }
+  if (failed(verifyJoin(*this)))
+    return failure();
   llvm::SmallPtrSet<OpOperand *, 4> seen;
   return verifyUses(*this, getResult(), seen);
 }

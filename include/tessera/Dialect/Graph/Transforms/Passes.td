@@ -7,10 +7,21 @@ include "mlir/Pass/PassBase.td"
 def GraphDecompose : Pass<"gir-decompose"> {
   let summary = "rewrite composite operations into maps, views, reductions and contractions";
   let description = [{
-    Replaces every operation of `CompositeOpInterface` by the operations that define it. Later
-    passes see only basic operations, and no layer of a model by name. Composites of 16-bit
-    tensors are computed in f32 between two casts that promotion may later drop inside a kernel.
-    Every new operation has the composite's location.
+    Replaces every operation of `CompositeOpInterface` by the basic operations that define it.
+
+    **Why.** Later passes know no layer of a model by name, so that a hand-written softmax and
+    `gir.softmax` give the same kernel.
+
+    Composites of 16-bit tensors are computed in f32 between two casts. Promotion may drop these
+    casts inside a kernel. Every new operation has the composite's location.
+
+    **Input form.** Graph IR.
+
+    **Output form.** Graph IR without composite operations, except `gir.scatter_add`.
+
+    **Declines.** `gir.scatter_add`, whose form depends on the target: `gir-lower-scatter-add` and
+    `convert-graph-to-sched` handle it. The pass cannot fail. It does not simplify the new
+    operations; `canonicalize` and `cse` do.
 
     Before:
     ```mlir
@@ -24,8 +35,6 @@ def GraphDecompose : Pass<"gir-decompose"> {
     %4 = gir.broadcast %3 dims [] : !gir.tensor<f32> -> !gir.tensor<B, f32>
     %5 = gir.map div(%1, %4) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
     ```
-
-    The pass cannot fail. It does not simplify the new operations; `canonicalize` and `cse` do.
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
@@ -33,15 +42,29 @@ def GraphDecompose : Pass<"gir-decompose"> {
 def GraphExpandSorts : Pass<"gir-expand-sorts"> {
   let summary = "rewrite sorts into scans and scatters";
   let description = [{
-    Replaces `gir.argsort` by a radix sort. Elements are mapped to integer keys of the same order. Each digit takes a
-    count of its values, a scan of the counts, and a `gir.scatter` of every element to its sorted position.
+    Replaces `gir.argsort` by a radix sort. The sort maps elements to integer keys of the same
+    order. For each digit it counts the digit's values, scans the counts, and scatters every element
+    to its sorted position (`gir.scatter`).
 
-    With `walks`, for CPUs, rows are processed sequentially: elements are counted by adding to a small table
-    (`gir.scatter_add`, and `gir.scan` by a key), and digits have eight bits. Otherwise, for GPUs, elements are counted
-    in parallel by reductions and scans, and digits have four bits.
+    **Why.** Kernels then need no sorting code of their own: every step is a map, a scan, a gather
+    or a scatter.
+
+    With `sequential`, for CPUs, each row is processed in order. Counts are sums into a small table
+    (`gir.scatter_add`, and `gir.scan` by a key), and digits have up to 8 bits (11 in rows of 32768
+    elements and more). Otherwise, for GPUs, reductions and scans count in parallel, and digits have
+    4 bits.
+
+    If only the first k elements are wanted, and `sequential` is set, the pass sorts the minima of
+    blocks of 64 elements first, and then only the k blocks that can hold a result.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, without `gir.argsort`.
+
+    **Declines.** Never. The shortcut for the first k elements needs keys of at most 32 bits.
   }];
   let options = [
-    Option<"walks", "walks", "bool", /*default=*/"false", "count elements sequentially along rows, for CPUs">
+    Option<"sequential", "sequential", "bool", /*default=*/"false", "process rows in order, for CPUs">
   ];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
@@ -49,9 +72,18 @@ def GraphExpandSorts : Pass<"gir-expand-sorts"> {
 def GraphAccumulate : Pass<"gir-accumulate", "::mlir::ModuleOp"> {
   let summary = "accumulate reductions and contractions in the type of the numerics policy";
   let description = [{
-    By default reductions, scans and contractions of 16-bit and 32-bit floats accumulate in f32. A policy
-    `accum = "fp64"` changes this to f64: operands are converted before the operation, the result after it. A type
-    that is not wider than the default changes nothing.
+    Computes sums, products, scans and contractions in f64 if the numerics policy says `accum =
+    "fp64"`. Operands are converted before the operation, and the result after it.
+
+    **Why.** By default these operations accumulate floats of up to 32 bits in f32. The policy makes
+    the type explicit in the IR, so that no later pass reads it.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with casts to and from f64.
+
+    **Declines.** Functions with another policy or none; maxima, minima and logical reductions,
+    which do not round; integer and f64 operations.
 
     Before, in a function with `gir.numerics = {accum = "fp64"}`:
     ```mlir
@@ -70,10 +102,27 @@ def GraphAccumulate : Pass<"gir-accumulate", "::mlir::ModuleOp"> {
 def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
   let summary = "compute on the parts of a concatenation instead of materializing it";
   let description = [{
-    A reduction along a concatenated dimension combines the reductions of the parts, a
-    contraction over it is the sum of the parts' contractions, maps and views that keep the
-    dimension apply to each part, and a slice inside one part is a slice of that part. If all
-    users of a `gir.concat` have one of these forms, the concatenation disappears.
+    Applies the users of a `gir.concat` to its parts, so that the concatenation disappears. A
+    reduction over the concatenated dimension combines the reductions of the parts, and a
+    contraction over it is the sum of the parts' contractions. Maps and views that keep the
+    dimension apply to each part. A slice inside one part is a slice of that part.
+
+    **Why.** A concatenation that is read by one kernel need not be stored. The typical case is a
+    row with one extra element, such as an attention sink.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with fewer `gir.concat`. Operands that are not concatenated are
+    sliced. Sums of 16-bit elements are combined in f32 and rounded once.
+
+    **Declines.** The pass leaves a concatenation alone
+
+    - if its parts, without the longest one, may have more than 16 elements together, or more than
+      half as many as the longest: each long part would need a loop of its own;
+    - if a user needs it whole: a result, a reshape, a free dimension of a contraction, a slice
+      across parts or with a step;
+    - if a map combines two values whose concatenated dimensions are at different positions;
+    - if a reduction of booleans is neither `any` nor `all`.
 
     Before:
     ```mlir
@@ -90,11 +139,6 @@ def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
     %5 = gir.reduce sum %3 dims [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, f32>
     %6 = gir.map add(%4, %5) : (!gir.tensor<B, f32>, !gir.tensor<B, f32>) -> !gir.tensor<B, f32>
     ```
-
-    Operands that are not concatenations are sliced. Sums of 16-bit elements are combined in f32
-    and rounded once. The pass does not change a concatenation that a user needs as a whole (a
-    result, a reshape, a free dimension of a contraction), nor one with several long parts, since
-    each part would need a separate loop.
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
@@ -102,15 +146,19 @@ def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
 def GraphLowerScatterAdd : Pass<"gir-lower-scatter-add", "::mlir::func::FuncOp"> {
   let summary = "rewrite scatter_add for targets whose CTAs run in any order";
   let description = [{
-    CTAs of a GPU add in any order. For integers the order does not show: `gir.scatter_add` stays, in i32 if the type is
-    narrower than what the target's atomics add. For floats it becomes the gather that defines it: each element collects
-    the sources that are sent to it, in their order.
+    Rewrites `gir.scatter_add` into a form whose result does not depend on the order in which CTAs
+    run. Integers narrower than 32 bits are added in i32, the narrowest type of atomic additions. A
+    sum of floats becomes the gather that defines it: each element collects the sources that are
+    sent to it, in their order.
 
-    *Why.* Results are deterministic on every target.
+    **Why.** CTAs of a GPU add in any order. Integer sums do not depend on the order; sums of floats
+    do. With this pass, results are deterministic on every target.
 
-    *Input form.* Graph IR without composite operations. *Output form.* `gir.scatter_add` of i32 and i64 only.
+    **Input form.** Graph IR without other composite operations.
 
-    *Declines.* Never.
+    **Output form.** The same; every `gir.scatter_add` is of i32 or i64.
+
+    **Declines.** `gir.scatter_add` of i32 and i64 stays as it is.
 
     Before:
     ```mlir
@@ -134,24 +182,37 @@ def GraphDropChecks : Pass<"gir-drop-checks", "::mlir::func::FuncOp"> {
   let description = [{
     Erases `gir.check`.
 
-    *Why.* Calls to a GPU return before its kernels run, so no caller can receive the error.
+    **Why.** A call to a GPU returns before its kernels run, so that no caller could receive the
+    error.
 
-    *Input and output form.* Graph IR. *Declines.* Never.
+    **Input form.** Graph IR.
+
+    **Output form.** Graph IR without `gir.check`.
+
+    **Declines.** Never.
   }];
 }
 
 def GraphSplitScans : Pass<"gir-split-scans", "::mlir::func::FuncOp"> {
   let summary = "split long running sums into parts that run in parallel";
   let description = [{
-    A CTA scans a row, or some columns, in order. A few long scans leave most SMs idle. The pass splits the dimension into
-    64 parts: one kernel sums each part, one sums the parts before each part, and the scans of the parts start from there.
+    Splits the dimension of a long scan into 64 equal parts. One kernel sums each part, one sums the
+    parts before each part, and the scans of the parts start from there.
 
-    *Input form.* Graph IR without composite operations. *Output form.* The same, with `gir.materialize` of the sums of the
-    parts and of the sums before them.
+    **Why.** A CTA scans a row, or up to 32 columns, in order. A few long scans leave most SMs idle.
 
-    *Declines.* Scans by a key and of other monoids than the sum; dimensions that are not known to be a multiple of 64;
-    scans that have enough CTAs (a quarter of `sms`) or few bytes (1 MiB for each CTA); functions with strict or
-    batch-invariant numerics, since the order of the additions changes.
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with `gir.materialize` of the sums of the parts and of the sums
+    before them. Narrow floats are scanned in their accumulation type.
+
+    **Declines.** The pass leaves a scan alone
+
+    - if it has a key, or is not a sum;
+    - if its dimension is not known to be a multiple of 64;
+    - if it has more CTAs than a quarter of `sms`, or at most 1 MiB for each CTA;
+    - if the function's numerics are strict or batch-invariant, since the order of the additions
+      changes.
   }];
   let options = [Option<"sms", "sms", "int64_t", "132", "SMs of the device">];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
@@ -160,16 +221,28 @@ def GraphSplitScans : Pass<"gir-split-scans", "::mlir::func::FuncOp"> {
 def GraphAlignOperands : Pass<"gir-align-operands", "::mlir::func::FuncOp"> {
   let summary = "copy operands of contractions whose rows TMA cannot load";
   let description = [{
-    A contraction reads an element once for each tile of the other operand, by copies of whole tiles that need rows at
-    multiples of `row-alignment` bytes. If the rows of an argument are not, the pass puts a `gir.materialize` with padded
-    rows between the argument and its users.
+    Copies an argument whose rows do not start at multiples of `row-alignment` bytes into memory
+    with padded rows, if a large contraction reads it.
 
-    *Why.* One copy is cheap compared with element-wise loads in the main loop.
+    **Why.** A contraction reads an element once for each tile of the other operand. TMA and
+    `cp.async` need aligned rows. One copy is cheap compared with elementwise loads in the main
+    loop.
 
-    *Input form.* Graph IR. *Output form.* The same, with `gir.materialize … isolated align_rows`.
+    **Input form.** Graph IR.
 
-    *Declines.* Arguments that are not contiguous; elements wider than 16 bits; contractions that read an element less
-    than 512 times or have less than 2^31 multiplications.
+    **Output form.** The same, with a `gir.materialize … isolated align_rows` between the argument
+    and its users. Reshapes of the argument keep reading the original, because they index it
+    linearly.
+
+    **Declines.** The pass leaves an operand alone
+
+    - if it is not an argument, or one seen through transposes, broadcasts and slices that have no
+      other use;
+    - if the argument is not contiguous (`gir.contiguous`), has fewer than two dimensions, or has
+      elements of less than 8 or more than 16 bits;
+    - if the size of a row is known to be a multiple of `row-alignment` bytes;
+    - if the contraction reads an element less than 512 times, or has less than 2^31
+      multiplications.
   }];
   let options = [Option<"rowAlignment", "row-alignment", "int64_t", "16", "bytes at whose multiples rows must start">];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
@@ -178,14 +251,24 @@ def GraphAlignOperands : Pass<"gir-align-operands", "::mlir::func::FuncOp"> {
 def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
   let summary = "store computed operands of contractions before they are multiplied";
   let description = [{
-    Tensor cores read operands that asynchronous copies bring from memory. A computed operand, such as a normalized row,
-    passes through registers instead, once for each tile of the other operand, and the main loop has no copies in flight.
-    The pass stores such an operand with `gir.materialize`.
+    Stores a computed operand of a large contraction with `gir.materialize`.
 
-    *Input form.* Graph IR without composite operations. *Output form.* The same, with `gir.materialize … isolated`.
+    **Why.** Tensor cores are fed by asynchronous copies from global memory. A computed operand,
+    such as a normalized row, passes through registers instead, once for each tile of the other
+    operand, and the main loop has no copies in flight.
 
-    *Declines.* Operands wider than 16 bits, which are split in registers in any case; operands that depend on another
-    contraction; contractions that read an element less than 512 times or have less than 2^31 multiplications.
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with `gir.materialize … isolated` of such operands. Transposes and
+    broadcasts of an operand stay after it.
+
+    **Declines.** The pass leaves an operand alone
+
+    - if it is loaded as it is: an argument, a stored value, or a view of one;
+    - if its elements are wider than 16 bits, which are split in registers in any case;
+    - if it depends on another contraction;
+    - if the contraction reads an element less than 512 times, or has less than 2^31
+      multiplications.
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }

@@ -11,6 +11,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/Common/LaunchConfig.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Support/ScalarOps.h"
 #include "tessera/Support/SymExpr.h"

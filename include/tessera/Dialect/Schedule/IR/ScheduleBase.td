@@ -4,6 +4,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "tessera/Dialect/Common/LaunchAttrs.td"
 include "tessera/Dialect/Graph/IR/GraphBase.td"
 
 def Schedule_Dialect : Dialect {
@@ -64,5 +65,8 @@ def Schedule_DimAttr : AttrDef<Schedule_Dialect, "Dim"> {
     void printBody(::mlir::AsmPrinter &printer) const;
   }];
 }
+
+def Schedule_LaunchAttr : Common_LaunchAttr<Schedule_Dialect>;
+def Schedule_TuningAttr : Common_TuningAttr<Schedule_Dialect>;
 
 #endif

@@ -26,8 +26,10 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   let description = [{
     The block's arguments are the inputs, then the results (to be stored into). `dims` declares
     every iteration dimension; the dimensions of a value's type are listed in that order. Grid
-    dimensions follow `order`, first varying fastest. `hints {…}` after it configure the launch and
-    tuning (LaunchHints.h): they change the speed, not the results.
+    dimensions follow `order`, first varying fastest. `launch <…>` after it is the launch
+    configuration (`#sched.launch`), which is part of the meaning of the kernel's code; `tuning <…>`
+    (`#sched.tuning`) never changes a result. `sched.changed` among the attributes lists the values
+    of an earlier phase that a later one overwrote.
 
     Other attributes are in `attributes {…}` before the body. Among them, `into` has an entry for
     every result: -1 for a new tensor, or the number of an input that this kernel does not read
@@ -35,7 +37,7 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
 
     ```mlir
     %r = sched.kernel @negate(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>)
-        dims [parallel i = S tile 1024] order [i] {
+        dims [parallel i = S tile 1024] order [i] launch <num_warps = 4> {
       %0 = sched.load %in["i"] : !gir.tensor<S, f32> -> !sched.val<[i], f32>
       %1 = sched.map neg(%0) : (!sched.val<[i], f32>) -> !sched.val<[i], f32>
       sched.store %1, %out["i"] : !sched.val<[i], f32>, !gir.tensor<S, f32>
@@ -44,7 +46,9 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
   }];
   let arguments = (ins Graph_SymbolNameAttr:$sym_name, Variadic<Graph_TensorType>:$inputs,
                        ArrayAttr:$dims, StrArrayAttr:$order,
-                       OptionalAttr<DenseI64ArrayAttr>:$into, OptionalAttr<DictionaryAttr>:$hints);
+                       OptionalAttr<DenseI64ArrayAttr>:$into,
+                       OptionalAttr<Schedule_LaunchAttr>:$launch,
+                       OptionalAttr<Schedule_TuningAttr>:$tuning);
   let results = (outs Variadic<Graph_TensorType>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -53,10 +57,12 @@ def Schedule_KernelOp : Schedule_Op<"kernel", [IsolatedFromAbove, SingleBlock, N
     OpBuilder<(ins "::mlir::TypeRange":$outputs, "::mlir::StringAttr":$name,
                    "::mlir::ValueRange":$inputs, "::mlir::ArrayAttr":$dims,
                    "::mlir::ArrayAttr":$order), [{
-      build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr, /*hints=*/nullptr);
+      build($_builder, $_state, outputs, name, inputs, dims, order, /*into=*/nullptr, /*launch=*/nullptr,
+            /*tuning=*/nullptr);
     }]>
   ];
-  let extraClassDeclaration = [{
+  let extraClassDefinition = Common_KernelConfig<"sched.changed">.definition;
+  let extraClassDeclaration = Common_KernelConfig<"sched.changed">.declaration # [{
     /// The declaration of a dimension; null if there is none.
     DimAttr getDim(::llvm::StringRef name);
     /// Its position in the declaration.

@@ -13,20 +13,21 @@
 namespace tessera::sched {
 
 /// A hash, as 16 hexadecimal digits, of everything that determines a kernel's speed besides its
-/// tiles and hints.
+/// tiles, launch configuration and tuning.
 std::string signatureOf(KernelOp kernel);
 
-/// On a kernel: its tiles and hints were measured; the text gives the speedup.
+/// On a kernel: its tiles, launch configuration and tuning were measured; the text gives the
+/// speedup.
 inline constexpr llvm::StringLiteral kTuned = "sched.tuned";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
 
-/// `sched-apply-tuning` with a given table; calls `tell` for lines that do not match their kernel.
+/// `sched-apply-tuning` with a given table; calls `warn` for lines that do not match their kernel.
 std::unique_ptr<mlir::Pass>
 createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
-                          std::function<void(const std::string &)> tell);
+                          std::function<void(const std::string &)> warn);
 
 } // namespace tessera::sched
 

@@ -1,8 +1,8 @@
-//===- Coordinates.h - Which tiles touch their tensor ----------*- C++ -*-===//
+//===- Coordinates.h - Index values and alignment of views -----*- C++ -*-===//
 //
-// Index values as expressions over sizes, and bounds of coordinates. A launch names the sizes of
-// the views, of the grid and of the index arguments; a kernel without one gets names of its own,
-// under which only what follows inside it can be shown.
+// Index values as expressions over sizes, their bounds and divisors, and the alignment of views. A
+// launch names the sizes of the views, of the grid and of the index arguments. A kernel without a
+// launch gets fresh names, for which only facts from its own body hold.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_ANALYSIS_COORDINATES_H
@@ -20,39 +20,38 @@ public:
 
   /// An index value as an expression over sizes, if it is one.
   std::optional<SymExpr> expression(mlir::Value value) const;
-  /// What an index value is at most; INT64_MAX where that is not known.
+  /// An upper bound of an index value; INT64_MAX if there is none.
   int64_t most(mlir::Value value) const { return most(value, 0); }
   bool isNonNegative(mlir::Value value) const { return isNonNegative(value, 0); }
-  /// What is known to divide an index value; 0 for 0.
+  /// A known divisor of an index value; 0 for 0.
   int64_t divisor(mlir::Value value) const;
   /// The size of dimension `dim` of a view argument, or of a row of one (`tile.aligned_row`).
   SymExpr size(mlir::Value view, unsigned dim) const;
-  /// What is known to divide a stride of a view argument, in elements.
+  /// A known divisor of a stride of a view argument, in elements.
   int64_t strideDivisor(mlir::Value view, unsigned dim) const;
 
-  /// A stride of a view argument as an expression of sizes; none where it is not known.
+  /// A stride of a view argument as an expression over sizes, if it is one.
   std::optional<SymExpr> stride(mlir::Value view, unsigned dim) const;
-  /// What is known to divide the address of a view argument, in bytes, at most 16.
+  /// A known divisor of the address of a view argument, in bytes, at most 16.
   int64_t addressDivisor(mlir::Value view) const;
-  /// What is known to divide the addresses of a view's rows, in bytes, at most 16.
+  /// A known divisor of the addresses of a view's rows, in bytes, at most 16.
   int64_t rowAlignment(mlir::Value view) const;
-  /// Whether the rows of two view arguments at the same coordinates lie as far behind multiples of
-  /// 16 bytes as each other.
+  /// Whether the rows of two view arguments at the same coordinates have the same misalignment to
+  /// 16 bytes.
   bool beginAlike(mlir::Value view, mlir::Value other) const;
-  /// Whether the program itself walks the dimension backward.
+  /// Whether the program itself reverses the dimension.
   bool isBackward(mlir::Value view, unsigned dim) const;
-  /// Whether the stride is known not to be negative: all but the strides of arguments that come as
-  /// they are.
+  /// Whether the stride is known not to be negative. Only strides that the caller passes may be.
   bool hasPositiveStride(mlir::Value view, unsigned dim) const;
 
-  /// How many elements a thread can access at once, up to 16 bytes: neighbours in its registers and
-  /// in memory, aligned, and not cut by the tensor's end where that is checked. What is cut at the
-  /// ends of a `tile.aligned_row` is accessed one by one.
+  /// The number of elements that a thread can access at once, up to 16 bytes: contiguous in its
+  /// registers and in memory, aligned, and with a bounds check not cut by the end of the tensor. At
+  /// the ends of a `tile.aligned_row` it is 1.
   unsigned accessWidth(mlir::Value view, llvm::ArrayRef<int64_t> dims, const Layout &layout,
                        bool isChecked) const;
 
-  /// Whether a coordinate that counts tiles of `tileSize` elements names a tile that is at least
-  /// partly in the view, at an operation that may stand under a condition on it.
+  /// Whether the tile at a coordinate, of `tileSize` elements, is at least partly in the view. An
+  /// operation `at` may be under a condition on the coordinate.
   bool touches(mlir::Value coordinate, mlir::Value view, unsigned dim, int64_t tileSize,
                mlir::Operation *at = nullptr) const;
 
@@ -76,11 +75,11 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> divisors;       // of them
   llvm::SmallVector<SymExpr> grid;
   llvm::SmallVector<tile::AlignedRowOp> rows;
-  int64_t alignment; // of the memory that views lie in
+  int64_t alignment; // of the memory of views, in bytes
 };
 
-/// What divides the addresses that a module's functions are called with, in bytes: 16, or 1 where
-/// an option says that tensors begin anywhere.
+/// The alignment in bytes of the addresses that a module's functions are called with: 16, or 1 if
+/// an option allows unaligned tensors.
 int64_t addressAlignment(mlir::ModuleOp module);
 
 } // namespace tessera

@@ -1,16 +1,16 @@
-//===- SharedMemory.h - Who touches shared memory, and when ----*- C++ -*-===//
+//===- SharedMemory.h - Accesses, hazards and barriers ---------*- C++ -*-===//
 //
-// A placed kernel says where each buffer lies and who reads and writes it. Two accesses of which
-// one writes are a hazard where they may meet in memory and no barrier keeps them apart: of the
-// block where different warps make them, of the warp where each warp meets only itself.
+// A placed kernel says where each buffer lies and which threads read and write it. Two accesses of
+// which one writes are a hazard if they may touch the same bytes and no barrier separates them: a
+// CTA barrier if different warps access, a warp barrier if each warp meets only itself.
 //
-// Warps run apart: what one has read before a barrier, another may overwrite as soon as it has left
-// the same barrier. So what a walk through the program has to know at a place is which accesses lie
-// behind the last barrier of the block, on any way that leads there, around loops as well. A copy
-// that goes on beside the program is written when it is begun, and again when it is waited for.
-// Copies of rows see what threads have written behind a fence of theirs; what they bring is waited
-// for by all. Products that go on beside the program read so, too, from where they are begun until
-// they are waited for.
+// Warps run independently: after a barrier one warp may overwrite what another one has read before
+// the same barrier. The analysis therefore collects, for each operation, the accesses since the
+// last CTA barrier on all paths, also around loops.
+//
+// An asynchronous copy writes from its start until its wait, and wgmma reads from its start until
+// its wait. TMA, bulk copies and wgmma use the async proxy: they see writes of threads only after a
+// fence. All threads wait at the full barrier for what TMA or a bulk copy has loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_ANALYSIS_SHAREDMEMORY_H
@@ -22,7 +22,7 @@
 
 namespace tessera {
 
-/// What a chip has for exchanges through shared memory, and how much of it a CTA has.
+/// The instructions of a chip for layout conversions through shared memory, and the bytes of a CTA.
 SharedFeatures sharedFeaturesOf(const GpuDescription &gpu);
 
 /// One operation's access to one buffer.
@@ -30,34 +30,34 @@ struct BufferAccess {
   mlir::Operation *op = nullptr;
   mlir::Value buffer, stage;
   bool isWrite = false;
-  /// Thread -> elements, of the threads that take part.
+  /// The elements that each thread accesses.
   Layout layout;
 };
 llvm::SmallVector<BufferAccess, 2> bufferAccesses(mlir::Operation *op);
 
-/// Bytes of the dsmem by which the blocks of a cluster will join what a reduction leaves of each;
-/// 0: there is none.
+/// Bytes of distributed shared memory with which the CTAs of a cluster combine the partial results
+/// of a reduction; 0 if each CTA has the whole result.
 uint64_t dsmemBytes(tile::ReduceOp reduce);
-/// What exchanges inside an operation may take of shared memory at once: conversions that shuffles
-/// do not make, operands of products without tensor cores, parts of reductions. `isElsewhere` names
-/// those that will not be made so.
+/// The shared memory that the operations in a scope may need at once: for layout conversions that
+/// are not shuffles, operands of contractions without tensor cores, and partial results of
+/// reductions. `isElsewhere` excludes operations.
 uint64_t exchangedBytes(mlir::Operation *scope, SharedFeatures features,
                         llvm::function_ref<bool(mlir::Operation *)> isElsewhere = nullptr);
 
-/// Which barrier must keep two accesses apart.
+/// The barrier that two accesses need between them.
 enum class BarrierScope { None, Warp, Block };
 
 struct Hazard {
   mlir::Operation *before, *after;
   BarrierScope scope;
-  /// Whether the write before has to be fenced for a copy of a row to see it.
+  /// Whether a fence must make the earlier write visible to the async proxy.
   bool wantsFence = false;
 };
 
 /// The hazards of a kernel with the barriers that it has.
 llvm::SmallVector<Hazard> findHazards(tile::KernelOp kernel);
-/// Inserts barriers, with fences where copies of rows follow, until there is no hazard: as late as
-/// can be, but before a branch or a loop where that serves all of it.
+/// Inserts barriers, with fences before accesses of the async proxy, until there is no hazard: as
+/// late as possible, and before a branch or a loop if one barrier there serves all of it.
 void placeBarriers(tile::KernelOp kernel);
 
 } // namespace tessera

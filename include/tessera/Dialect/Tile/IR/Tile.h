@@ -21,6 +21,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Dialect/Common/LaunchConfig.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Layout/SharedMatrix.h"
 #include "tessera/Support/ScalarOps.h"

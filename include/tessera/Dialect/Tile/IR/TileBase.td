@@ -5,6 +5,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/TensorEncoding.td"
+include "tessera/Dialect/Common/LaunchAttrs.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -74,6 +75,9 @@ def Tile_OperandViewAttr : AttrDef<Tile_Dialect, "OperandView"> {
                         ArrayRefParameter<"::tessera::SymExpr">:$strides);
   let hasCustomAssemblyFormat = 1;
 }
+
+def Tile_LaunchAttr : Common_LaunchAttr<Tile_Dialect>;
+def Tile_TuningAttr : Common_TuningAttr<Tile_Dialect>;
 
 def Tile_LayoutParameter : AttrOrTypeParameter<"::tessera::Layout", "a linear layout">;
 

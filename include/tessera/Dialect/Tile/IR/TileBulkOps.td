@@ -1,6 +1,6 @@
 //===- TileBulkOps.td - Mbarriers, bulk copies and TMA ------*- tablegen -*-===//
 //
-// Operations of placed programs for copies that one thread issues and the copy engine performs: `tile.bulk_load` and
+// Operations of placed programs for asynchronous copies that one thread starts: `tile.bulk_load` and
 // `tile.bulk_store` (cp.async.bulk) for rows, `tile.tma_load` (cp.async.bulk.tensor) for boxes of several dimensions.
 // A load completes at a full mbarrier. A stage is released for the next load at an empty mbarrier.
 //
@@ -41,7 +41,7 @@ def Tile_MbarrierWaitOp : Tile_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemW
   let summary = "waits until a phase of an mbarrier completes";
   let description = [{
     `phase` is the number of phases that completed before the one that is waited for. Only its lowest bit, the parity,
-    is compared: the phase before the last one cannot be told from the next.
+    is compared: the phase before the last one is indistinguishable from the next.
 
     ```mlir
     tile.mbarrier_wait %full[%stage] phase %iteration : <3>
@@ -178,7 +178,7 @@ def Tile_BulkStoreOp : Tile_Op<"bulk_store", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "issues a bulk copy of a row from a stage of a buffer into a view";
   let description = [{
     The opposite of `tile.bulk_load`: the row, or a CTA's part of it, begins in the stage as many elements after a
-    multiple of 16 bytes as in the view. The copy engine copies whole 16-byte chunks, lanes of one warp store the
+    multiple of 16 bytes as in the view. The bulk copy transfers whole 16-byte chunks, lanes of one warp store the
     elements before the first and after the last one. With `bounded`, elements outside of the view are not written.
     What threads wrote into the stage is visible to the copy after their `tile.fence_proxy_async` and a
     `tile.barrier`.

@@ -35,8 +35,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
   let description = [{
     Arguments are `!tile.view`s, then `index` values (sizes), then scalars, in the order in which `tile.launch` passes
     them. The body ends in `tile.return`. `grid` is the number of grid dimensions; their sizes come from the launch.
-    `hints {…}` (LaunchHints.h) choose how the kernel runs and never change its results. The argument attribute
-    `tile.name` keeps the SSA names of the arguments. No two views overlap unless both are only read.
+    `launch <…>` (`#tile.launch`) is the launch configuration, which is part of the kernel's meaning; `tuning <…>`
+    (`#tile.tuning`) never changes a result. `tile.changed` among the attributes lists the values of an earlier phase
+    that a later one overwrote. The argument attribute `tile.name` keeps the SSA names of the arguments. No two views
+    overlap unless both are only read.
 
     ```mlir
     tile.kernel @double(%x: !tile.view<?xf32, strides = [1]>, %y: !tile.view<?xf32, strides = [1]>) grid 1 {
@@ -46,21 +48,26 @@ def Tile_KernelOp : Tile_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, S
       tile.store %d, %y[%i] dims [0] bounded : tensor<256xf32>, !tile.view<?xf32, strides = [1]>
       tile.return
     }
+    tile.kernel @configured() grid 1 launch <num_warps = 8> tuning <num_stages = 4, use_tma = 1>
+        attributes {tile.changed = ["num_warps 4 -> 8: more than 4096 elements per thread"]} {
+      tile.return
+    }
     ```
   }];
   let arguments = (ins Graph_SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, I64Attr:$grid_rank,
-                       OptionalAttr<DictionaryAttr>:$hints,
+                       OptionalAttr<Tile_LaunchAttr>:$launch, OptionalAttr<Tile_TuningAttr>:$tuning,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let builders = [
     OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::ArrayRef<::mlir::Type>":$argumentTypes, "int64_t":$gridRank)>
   ];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = Common_KernelConfig<"tile.changed">.declaration # [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBody(); }
   }];
+  let extraClassDefinition = Common_KernelConfig<"tile.changed">.definition;
 }
 
 def Tile_ReturnOp : Op<Tile_Dialect, "return", [Pure, Terminator, HasParent<"KernelOp">]> {

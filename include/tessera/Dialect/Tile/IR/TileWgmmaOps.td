@@ -25,6 +25,9 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     accumulator of that split. With M×N, each CTA may have some of the rows or columns of the accumulator, and of the
     operand that they come from.
 
+    With `join`, the same instructions compute the next operation, a `tile.wgmma` with the same `lhs`
+    (`tile-join-wgmma`). Its value is the distance in bytes from `rhs` to that of the next operation.
+
     ```mlir
     %1 = tile.wgmma %a[%stage], %b[%stage], %0
        : !tile.buffer<4, tensor<128x64xbf16, #a>>, <4, tensor<64x256xbf16, #b>>, tensor<128x256xf32, #sums>
@@ -32,10 +35,11 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     ```
   }];
   let arguments = (ins AnyTypeOf<[Tile_BufferType, Tile_TileType]>:$lhs, Optional<Index>:$lhsStage, Tile_BufferType:$rhs,
-                       Index:$rhsStage, Tile_TileType:$acc);
+                       Index:$rhsStage, Tile_TileType:$acc, OptionalAttr<I64Attr>:$join);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc)
+    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc (`join` $join^)? attr-dict
+    `:` type($lhs) `,` type($rhs) `,` type($acc)
   }];
   let extraClassDeclaration = [{
     /// The left operand's tile, in shared memory or in registers.
@@ -50,6 +54,13 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     ::tessera::tile::Spread getSpread();
     /// Bytes that the stages of a buffer are aligned to: after as many the swizzle pattern repeats.
     int64_t getAlignment(::mlir::Value buffer);
+    /// The bytes that a descriptor can address.
+    static constexpr int64_t kDescriptorBytes = 1 << 18;
+    /// Whether the next MMA has the same left operand in shared memory and operands of the same types, and does not
+    /// use this one's result.
+    bool canJoin(WgmmaOp next);
+    /// Whether the instructions of the MMA before it compute this one.
+    bool isJoinedToPrevious();
   }];
 }
 

@@ -1,7 +1,7 @@
 //===- GpuPasses.td - Passes on Tile IR for our own GPU code -*- tablegen -*-===//
 //
-// From a program on whole tiles to one that says which thread holds what, in the order in which the PTX back end runs most of them.
-// Passes.td includes this file.
+// From whole-tile programs to programs with layouts, for the PTX back end. AsyncPasses.td has the
+// passes for asynchronous copies, warpgroups and shared memory. Passes.td includes this file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_TRANSFORMS_GPU_PASSES
@@ -9,65 +9,30 @@
 
 include "mlir/Pass/PassBase.td"
 
-def TilePersistentLoop : Pass<"tile-persistent-loop", "::mlir::ModuleOp"> {
-  let summary = "let a block take several programs, one after the other";
-  let description = [{
-    Kernels with the hint `tiles_per_cta = N` and a grid of one dimension run N neighbouring programs in a loop, so that the copies
-    of the next one are in flight while a program is worked on. What all of them read element by element, since it ends anywhere,
-    is read once, in front of the loop.
-
-    Of kernels with the hint `persistent_ctas = N` there are N blocks at most, which stay: each takes the programs block, block + N, … of a grid of any
-    dimensions, in the order that the hint `raster_group` says. Both hints go with that; where a kernel is launched in several places, some programs have longer loops than others, or programs exchange
-    more than the one tile that they store, the first one alone.
-
-    ```mlir
-    tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
-    tile.kernel @k(%x: !v, %y: !v, %programs: index) grid 1 hints {tiles_per_cta = 8} {
-      …
-      scf.for %i = %first to %end step %c1 {
-        %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
-        …
-      }
-      tile.return
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileDecoupleEpilogue : Pass<"tile-decouple-epilogue", "::mlir::ModuleOp"> {
-  let summary = "let each warp of a persistent CTA end a program by itself";
-  let description = [{
-    Where a block stays, some of its warps can store a program's results while others still multiply, as long as they do not meet, and as long as
-    results do not lie where the next program's tiles come in. In loops over programs (`tile-persistent-loop`), what is exchanged
-    between all warps before it is stored is exchanged within each warp instead, 128 bytes of a row at a time, by stages of a buffer for that;
-    rows of operands that all warps take are loaded by each of them. Tiles that warps do not hold so are left alone.
-
-    Before:
-    ```mlir
-    %1 = tile.convert %0 : tensor<128x256xbf16, #sums> -> tensor<128x256xbf16, #rows>
-    tile.store %1, %y[%i, %j] dims [0, 1] bounded : tensor<128x256xbf16, #rows>, !v
-    ```
-    After, for each of four parts:
-    ```mlir
-    %1 = tile.slice %0 at [0, 64] : tensor<128x256xbf16, #sums> -> tensor<128x64xbf16, #part>
-    tile.shared_store %1, %b[%c1] : tensor<128x64xbf16, #part>, <2, tensor<128x64xbf16, #memory>>
-    %2 = tile.shared_load %b[%c1] : <2, tensor<128x64xbf16, #memory>> -> tensor<128x64xbf16, #wide>
-    tile.store %2, %y[%i, %k] dims [0, 1] bounded : tensor<128x64xbf16, #wide>, !v
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
 def TileClusterSplitK : Pass<"tile-cluster-split-k", "::mlir::ModuleOp"> {
-  let summary = "let the blocks of a cluster share what a product sums over";
+  let summary = "split the K dimension of contractions over the CTAs of a cluster";
   let description = [{
-    Of few programs that sum over many elements each has several blocks (the hint `cluster_size`). Each block takes its part of
-    every product and has its own sums, which a loop may carry, and from it one behind it, over what whole tiles leave; behind
-    the products one reduction joins them. All products of the kernel are one chain, and nothing else looks at its sums. Where
-    that is not so, or a block would not have a step of tensor cores, the hint goes.
+    Gives each CTA of a cluster a part of the K dimension of every MMA, with an accumulator of its
+    own. One reduction over the cluster follows the last MMA.
 
-    Before, in a kernel with `hints {cluster_size = 8}`:
+    **Why.** A contraction with few output tiles and a long K dimension does not fill the device.
+    The CTAs of a cluster exchange their partial sums through distributed shared memory, without a
+    second kernel.
+
+    **Input form.** Whole-tile kernels with `cluster_size` and without `cluster_axis`.
+
+    **Output form.** The same. Accumulators have a leading dimension of `cluster_size`, also where
+    loops carry them and where one loop continues another.
+
+    **Declines.** Kernels without MMAs, and clusters along `cluster_axis`. Otherwise the pass
+    removes `cluster_size`
+
+    - if the MMAs are not one chain that adds to one accumulator, or something else reads the
+      accumulator on its way;
+    - if the K dimension is not a multiple of `cluster_size` times the depth of a tensor core
+      instruction.
+
+    Before, in a kernel with `launch <cluster_size = 8>`:
     ```mlir
     %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %zero) -> (tensor<64x32xf32>) {
       %b = tile.mma %x, %w, %a : (tensor<64x512xbf16>, tensor<512x32xbf16>, tensor<64x32xf32>) -> tensor<64x32xf32>
@@ -85,12 +50,128 @@ def TileClusterSplitK : Pass<"tile-cluster-split-k", "::mlir::ModuleOp"> {
   }];
 }
 
-def TilePerElementPartials : Pass<"tile-per-element-partials", "::mlir::ModuleOp"> {
-  let summary = "join tiles within a loop, and their elements behind it";
+def TileAlignAccesses : Pass<"tile-align-accesses", "::mlir::ModuleOp"> {
+  let summary = "move the tiles of unaligned rows to multiples of 16 bytes";
   let description = [{
-    A reduction makes threads wait for each other. Where a loop joins what it carries with the reduction of a tile, it
-    carries a tile instead, which each step joins element by element, and one reduction follows the loop. The order of
-    joining is another one, and as fixed as the one before.
+    Replaces the views of unaligned rows by `tile.aligned_row`, whose tiles start at multiples of 16
+    bytes. Elements before the first element of the row are padded or omitted, as those after its
+    last one are. Both loops over a row, that over whole tiles and that over the rest, then do what
+    the second one did.
+
+    **Why.** If rows of elements of less than 4 bytes do not start at multiples of 16 bytes, threads
+    have to access their elements one by one.
+
+    **Input form.** Whole-tile kernels in which pairs of loops go along a row: one over its whole
+    tiles, one over the rest.
+
+    **Output form.** The same, with views that `tile.aligned_row` makes.
+
+    **Declines.** Functions with batch-invariant numerics, since the start of a row decides which
+    elements are added together. The pass also leaves a kernel alone unless
+
+    - all loops come in such pairs, directly after one another, carry scalars only, and go along
+      rows of the same length and misalignment;
+    - the tiles have rank 1, at least 1 KiB, and elements of less than 4 bytes, in an argument that
+      is aligned to 16 bytes with rows that are not;
+    - more than one pair reads the row, and nothing writes what is read;
+    - nothing depends on the index of an element, and reductions are of the whole tile.
+
+    ```mlir
+    %r = tile.aligned_row %x[%pid0] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
+    %n = tile.dim %r, 0 : !tile.view<?xbf16, strides = [1]>
+    %whole = arith.divui %n, %c4096 : index
+    %all = arith.ceildivsi %n, %c4096 : index
+    scf.for %i = %c0 to %whole step %c1 {
+      %t = tile.load %r[%i] dims [0] pad 0.0 : bf16 : !tile.view<?xbf16, strides = [1]> -> tensor<4096xbf16>
+      …
+    }
+    scf.for %i = %whole to %all step %c1 { … }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp"> {
+  let summary = "give each thread partial reductions of its own";
+  let description = [{
+    Lets a loop carry a tile with one element per thread in place of a scalar that it combines with
+    a reduction. Each thread reduces what it holds, and one reduction across threads follows the
+    loop.
+
+    **Why.** A reduction across warps in every iteration makes all threads wait.
+
+    The pass handles three kinds of states:
+
+    - a sum, product, maximum or minimum of the tiles;
+    - sums of weights relative to a running maximum (online softmax). Each thread has a maximum of
+      its own, and the sums are rescaled to the common one after the loop, by the factor that the
+      loop itself has for that;
+    - values that belong to the largest element so far, such as its index (argmax).
+
+    Where a loop reduces columns, it carries a row of partial results for each group of threads. A
+    second loop that continues the first takes over the tiles. Before the rewrite, equal states are
+    merged, and a maximum that skips nan is replaced by one that does not if the loop has both.
+
+    **Input form.** Whole-tile kernels with `num_warps`, whose loops combine carried scalars or rows
+    with reductions of tiles.
+
+    **Output form.** The same, with carried tiles and reductions after the loop.
+
+    **Declines.** The pass leaves a loop alone
+
+    - if a state is used for anything but its own update and the updates of other states;
+    - if relative states do not all refer to one maximum, or the reference may be infinite for a
+      thread without elements;
+    - if a thread has fewer than 4 elements of a tile with relative states, or less than one of
+      another;
+    - for columns, in clusters, or if the tile is not loaded or has no more rows than there are
+      groups of threads.
+
+    Before:
+    ```mlir
+    %m, %s = scf.for … iter_args(%a = %lowest, %b = %zero) -> (tensor<f32>, tensor<f32>) {
+      %r = tile.reduce max %x dims [0] : tensor<2048xf32> -> tensor<f32>
+      %c = tile.map maximum(%a, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %f = … // exp2((%a - %c) * k)
+      %w = … // exp2((%x - %c) * k)
+      %t = tile.reduce sum %w dims [0] : tensor<2048xf32> -> tensor<f32>
+      %d = … // %b * %f + %t
+    ```
+    After, with 128 threads that hold 8 consecutive elements each:
+    ```mlir
+    %ms, %ss = scf.for … iter_args(%a = %lowests, %b = %zeros) -> (tensor<128xf32>, tensor<128xf32>) {
+      %y = tile.reshape %x : tensor<2048xf32> -> tensor<2x128x8xf32>
+      %r = tile.reduce max %y dims [0, 2] : tensor<2x128x8xf32> -> tensor<128xf32>
+      …
+    }
+    %m = tile.reduce max %ms dims [0] : tensor<128xf32> -> tensor<f32>
+    %s = … // the sum of %ss * exp2((%ms - %m) * k)
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TilePerElementPartials : Pass<"tile-per-element-partials", "::mlir::ModuleOp"> {
+  let summary = "accumulate tiles elementwise in a loop, and reduce them after it";
+  let description = [{
+    Lets a loop carry a tile that each iteration combines elementwise, and reduces this tile once
+    after the loop.
+
+    **Why.** A reduction makes threads wait for each other in every iteration. The order of the
+    combinations changes, but is still fixed.
+
+    **Input form.** Whole-tile kernels whose loops combine a carried value with the reduction of a
+    tile.
+
+    **Output form.** The same, with larger carried tiles and the reduction after the loop.
+
+    **Declines.** The pass leaves a carried value alone
+
+    - if something else uses it, the reduction or their combination;
+    - if the reduction skips nan, or the combination is another operation than the reduction;
+    - if the tile is `where(eq(…), x, 0)`, which `tile-predicate-gathers` handles;
+    - if `tile-per-thread-partials` made the reduction;
+    - if a thread would carry more than `max-elements` elements through the loop.
 
     Before:
     ```mlir
@@ -110,158 +191,159 @@ def TilePerElementPartials : Pass<"tile-per-element-partials", "::mlir::ModuleOp
     %s = tile.map add(%zero, %r) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     ```
   }];
-  let options = [Option<"most", "most", "unsigned", "32", "elements that a thread may carry so through a loop">];
+  let options = [Option<"maxElements", "max-elements", "unsigned", "32", "elements that a thread may carry through a loop">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileAlignAccesses : Pass<"tile-align-accesses", "::mlir::ModuleOp"> {
-  let summary = "move the tiles of unaligned rows to multiples of 16 bytes";
+def TilePersistentLoop : Pass<"tile-persistent-loop", "::mlir::ModuleOp"> {
+  let summary = "let a CTA compute several output tiles in a loop";
   let description = [{
-    Where rows of elements of less than 4 bytes begin at no multiple of 16 bytes, threads would have to take their elements one by
-    one. Loops that walk along such a row, over its whole tiles and over what is left behind them, walk along a `tile.aligned_row` instead,
-    whose tiles begin at such multiples: what is in front of the row's first element is left out or padded as what is behind its last one.
-    What is done to the padded rest of a row is done to all of its tiles.
+    Puts the body of a kernel into a loop over output tiles, as one of two fields requests.
 
-    That needs a kernel whose loops all walk along the same row, which more than one of them reads, over rows of other views that begin
-    as far behind such a multiple; that carry numbers alone; and that do nothing in which an element's place counts. Which of a
-    row's elements are summed up together then depends on where it begins, so that rows stay as they are under the policy
-    `batch_invariant`.
+    - `tiles_per_cta = N`: a CTA computes N consecutive tiles of a one-dimensional grid. Loads that
+      all iterations share, and that threads would read element by element, move before the loop.
+    - `persistent_ctas = N`: at most N CTAs are launched, and CTA i computes the tiles i, i + N, …
+      of a grid of any rank, in the order of `raster_group`.
+
+    **Why.** Copies of the next tile are in flight while the CTA computes the current one. With
+    `persistent_ctas`, the TMA loads of the next tile also overlap the epilogue (a persistent
+    kernel).
+
+    **Input form.** Whole-tile kernels and their launches.
+
+    **Output form.** The same, with a grid of rank 1 and the number of tiles as an argument. For a
+    persistent kernel, `persistent_ctas`, `raster_group` and `launch_rank` are removed.
+
+    **Declines.** Kernels with several launches or none. For `tiles_per_cta`: grids of another rank,
+    N = 1, kernels with `persistent_ctas`. For `persistent_ctas`, which is then removed:
+
+    - kernels with a loop whose bounds depend on the grid coordinates: the hardware balances such
+      CTAs better;
+    - kernels that, outside their loops, load a tile of rank 2 or more, or store anything but one
+      tile with a contiguous last dimension: their epilogue would need the shared memory of the
+      pipeline.
 
     ```mlir
-    %r = tile.aligned_row %x[%pid0] dim 1 : !v -> !tile.view<?xbf16, strides = [1]>
-    %n = tile.dim %r, 0 : !tile.view<?xbf16, strides = [1]>
-    %whole = arith.divui %n, %c4096 : index
-    %all = arith.ceildivsi %n, %c4096 : index
-    scf.for %i = %c0 to %whole step %c1 {
-      %t = tile.load %r[%i] dims [0] pad 0.0 : bf16 : !tile.view<?xbf16, strides = [1]> -> tensor<4096xbf16>
+    tile.launch @k grid ["ceildiv(M, 8)"] (%x, %y) views [ … ] sizes ["M"] : …
+    tile.kernel @k(%x: !v, %y: !v, %programs: index) grid 1 launch <tiles_per_cta = 8> {
       …
+      scf.for %i = %first to %end step %c1 {
+        %t = tile.load %x[%i, %c0] dims [1] pad 0.0 : f32 : !v -> tensor<1024xf32>
+        …
+      }
+      tile.return
     }
-    scf.for %i = %whole to %all step %c1 { … }
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp"> {
-  let summary = "give each thread statistics of its own while a row is walked";
+def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
+  let summary = "choose which registers of which threads hold each tile";
   let description = [{
-    Where a loop joins a number that it carries with the reduction of a tile of one dimension, it carries a tile instead,
-    with an element for each thread. A step joins what a thread holds, and one reduction follows the loop. So do loops that carry the largest
-    exponent so far and sums of powers relative to it: a thread's sums are relative to its own maximum, and behind the loop
-    they are brought to the common one by the factor that the loop has for that. And so do loops that carry the largest
-    element so far and what belongs to elements equal to it, such as their least position. A second loop that goes on with the
-    numbers of the first takes the tiles. Numbers that begin and go on alike are one before that; a maximum that may leave
-    out nan is one that does not, where the loop has both of a tile.
+    Gives each tile a `#tile.layout` over the registers, lanes and warps of a CTA, and the CTAs of a
+    cluster. The pass inserts `tile.convert` where an operation needs an operand in another layout.
+
+    **Why.** This is the first step from whole tiles to placed programs. All later passes read
+    layouts.
+
+    Layouts propagate backward from the end of the kernel:
+
+    | operation | layout |
+    | --- | --- |
+    | store, load | wide accesses by consecutive lanes |
+    | elementwise operation | that of its result |
+    | broadcast | the part of its result's layout that its operand has |
+    | reduction | that of its operand, without the reduced dimensions |
+    | MMA | the fragments of tensor cores; warpgroups for `wgmma` |
+    | constant, splat, iota | computed again in every layout that is needed |
+
+    Three exceptions avoid work:
+
+    - The epilogue of an MMA by warpgroups is computed in the accumulator's layout and converted
+      after rounding. It moves to the layout of another loaded operand if that exchanges no more
+      bytes.
+    - Long elementwise work on an MMA operand that several warps hold is done once, and its result
+      is converted.
+    - A load rejects a layout in which a warp would read parts of memory sectors.
+
+    In a cluster, each CTA holds a part of the longest rows. With `tile-cluster-split-k` it holds a
+    part of the K dimension of MMA operands and finishes some rows or columns of the result. With
+    `cluster_axis` it holds rows or columns of the accumulator.
+
+    **Input form.** Whole-tile kernels with tile sizes that are powers of two.
+
+    **Output form.** The same, with a layout on every tile.
+
+    **Declines.** Never. Tile sizes and cluster sizes that are not powers of two are errors. The
+    fields `cluster_size` and `cluster_axis` are removed if the MMAs of a kernel cannot be spread
+    over the cluster.
+
+    ```mlir
+    %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
+    %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
+    ```
+  }];
+  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a CTA, for kernels without `num_warps`">,
+                 Option<"quadPairs", "quad-pairs", "bool", "false", "whether MMAs of f16 are done by quad pairs, as on sm_70">,
+                 Option<"wgmma", "wgmma", "bool", "false", "whether MMAs may be done by warpgroups, as on sm_90a">];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileDecoupleEpilogue : Pass<"tile-decouple-epilogue", "::mlir::ModuleOp"> {
+  let summary = "let each warp of a persistent CTA finish an output tile by itself";
+  let description = [{
+    Replaces exchanges between all warps in the epilogue of a persistent kernel by exchanges within
+    each warp. A warp converts 128 bytes of its rows at a time, through two stages of a small
+    buffer, and stores them. Short rows that all warps read, such as a bias, are loaded by each
+    warp.
+
+    **Why.** Some warps can store results while others still multiply, if they do not meet at a
+    barrier. The epilogue also leaves the stages of the pipeline to the next tile's loads.
+
+    **Input form.** Kernels with layouts, and a loop over output tiles from `tile-persistent-loop`.
+
+    **Output form.** The same, with `tile.slice`, `tile.shared_store` and `tile.shared_load` in
+    place of conversions.
+
+    **Declines.** Kernels that are not persistent; conversions that do not cross warps. The pass
+    leaves a load alone if its rank is not 1 or it has more than 1 KiB. It leaves a store alone if
+    the converted tile has other uses, if no dimension is contiguous in memory, or if a warp does
+    not hold whole pieces of 16 bytes of its rows.
 
     Before:
     ```mlir
-    %m, %s = scf.for … iter_args(%a = %lowest, %b = %zero) -> (tensor<f32>, tensor<f32>) {
-      %r = tile.reduce max %x dims [0] : tensor<2048xf32> -> tensor<f32>
-      %c = tile.map maximum(%a, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      %f = … // exp2((%a - %c) * k)
-      %w = … // exp2((%x - %c) * k)
-      %t = tile.reduce sum %w dims [0] : tensor<2048xf32> -> tensor<f32>
-      %d = … // %b * %f + %t
+    %1 = tile.convert %0 : tensor<128x256xbf16, #sums> -> tensor<128x256xbf16, #rows>
+    tile.store %1, %y[%i, %j] dims [0, 1] bounded : tensor<128x256xbf16, #rows>, !v
     ```
-    After, with 128 threads that hold 8 neighbours each:
+    After, for each of four parts:
     ```mlir
-    %ms, %ss = scf.for … iter_args(%a = %lowests, %b = %zeros) -> (tensor<128xf32>, tensor<128xf32>) {
-      %y = tile.reshape %x : tensor<2048xf32> -> tensor<2x128x8xf32>
-      %r = tile.reduce max %y dims [0, 2] : tensor<2x128x8xf32> -> tensor<128xf32>
-      …
-    }
-    %m = tile.reduce max %ms dims [0] : tensor<128xf32> -> tensor<f32>
-    %s = … // the sum of %ss * exp2((%ms - %m) * k)
+    %1 = tile.slice %0 at [0, 64] : tensor<128x256xbf16, #sums> -> tensor<128x64xbf16, #part>
+    tile.shared_store %1, %b[%c1] : tensor<128x64xbf16, #part>, <2, tensor<128x64xbf16, #memory>>
+    %2 = tile.shared_load %b[%c1] : <2, tensor<128x64xbf16, #memory>> -> tensor<128x64xbf16, #wide>
+    tile.store %2, %y[%i, %k] dims [0, 1] bounded : tensor<128x64xbf16, #wide>, !v
     ```
   }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileCacheRows : Pass<"tile-cache-rows", "::mlir::ModuleOp"> {
-  let summary = "keep in shared memory the rows that are walked again";
-  let description = [{
-    Where several loops load the same tiles of a view, one tile after the other, the first of them leaves the tiles in shared
-    memory, a stage for each, and the others read them there. Copies of all tiles are begun before the first loop, `ahead`
-    at most, in groups that it waits for one by one; unaligned rows, and those of `tile.aligned_row`, are loaded as they are, on chips that do
-    (sm_90 and later), with an mbarrier for each tile; others that cannot be copied by 16 bytes are written behind their loads. How many tiles
-    there are at most must be known, and they must fit beside what the kernel exchanges through shared memory. The hint `min_ctas_per_sm` says how
-    many blocks share an SM's; kernels that have it keep the first tiles of longer rows, by loops that are split.
-
-    ```mlir
-    %b = tile.alloc : <7, tensor<8192xbf16, #layout>>
-    scf.for %i = %c0 to %c7 step %c1 {
-      %exists = arith.cmpi slt, %i, %n : index
-      scf.if %exists {
-        tile.cp_async %x[%row, %i] dims [1] into %b[%i] via #layout : !v, <7, tensor<8192xbf16, #layout>>
-      }
-      tile.cp_async_commit
-    }
-    %m = scf.for %i = %c0 to %n step %c1 iter_args(…) {
-      tile.cp_async_wait 6
-      tile.cp_async_commit
-      %t = tile.shared_load %b[%i] : <7, tensor<8192xbf16, #layout>> -> tensor<8192xbf16, #layout>
-      …
-    }
-    tile.cp_async_wait 0
-    scf.for %i = %c0 to %n step %c1 {
-      %t = tile.shared_load %b[%i] : <7, tensor<8192xbf16, #layout>> -> tensor<8192xbf16, #layout>
-      …
-    }
-    ```
-  }];
-  let options = [Option<"ahead", "ahead", "unsigned", "32", "tiles whose copies are in flight at once">,
-                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileBulkLoadRows : Pass<"tile-bulk-load-rows", "::mlir::ModuleOp"> {
-  let summary = "bring unaligned rows into shared memory by copies of the machine";
-  let description = [{
-    A load of a tile of rank 1 with elements of less than 4 bytes, whose rows begin at no multiple of 16 bytes, becomes a `tile.bulk_load` into a stage with some slack, a
-    `tile.mbarrier_wait` at its mbarrier, and a `tile.shared_load` behind as many elements as the row begins with. Each block of a cluster loads the
-    part that its threads hold. Rows of a loop
-    that walks along them, or from one to the next, are in flight `stages` - 1 iterations ahead (the hint `num_stages` overrides `stages`), or fewer where memory is short; a loop
-    that goes on where that one ends takes its rows from the same stages.
-
-    ```mlir
-    %g = tile.mbarrier_alloc : <1>
-    %s = tile.misalignment %x[%row, %c0] mod 8 : !v
-    tile.bulk_load %x[%row, %c0] dims [1] bounded into %b[%c0] full %g[%c0] : !v, <1, tensor<4096xbf16, #memory>, slack 8>, <1>
-    …
-    tile.mbarrier_wait %g[%c0] phase %c0 : <1>
-    %t = tile.shared_load %b[%c0] shift %s below %n pad 0.0 : bf16
-       : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
-    ```
-  }];
-  let options = [Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">,
-                 Option<"stages", "stages", "unsigned", "4", "stages of each row in a loop at most">];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileBulkStoreRows : Pass<"tile-bulk-store-rows", "::mlir::ModuleOp"> {
-  let summary = "store unaligned rows by copies of the machine from shared memory";
-  let description = [{
-    A store of a tile of rank 1 whose rows begin at no multiple of 16 bytes becomes a `tile.shared_store` into a stage of shared memory and
-    a `tile.bulk_store` from there. Where the tile was made of one that was read from such a stage for the last time, each thread writes
-    over what it has read; else the store has a stage of its own, or three in a loop along a row or from row to row. Each block of a cluster sends its part; what
-    several blocks hold is stored by one.
-
-    ```mlir
-    tile.shared_store %t, %b[%c0] shift %s : tensor<4096xbf16, #rows>, <1, tensor<4096xbf16, #memory>, slack 8>
-    tile.bulk_store %b[%c0] to %y[%row, %c0] dims [1] bounded : <1, tensor<4096xbf16, #memory>, slack 8>, !v
-    …
-    tile.bulk_wait %b, 0 : <1, tensor<4096xbf16, #memory>, slack 8>
-    ```
-  }];
-  let options = [Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TilePredicateGathers : Pass<"tile-predicate-gathers", "::mlir::ModuleOp"> {
-  let summary = "add up an element at one position only in the step of a loop that has it";
+  let summary = "add the element at one index only in the iteration that has it";
   let description = [{
-    Where a loop adds `where(eq(iota, p), x, 0)` to what it carries, all of it in placed tiles, the comparison, the choice, their
-    sum within warps and the addition come under the condition that `p` lies in the step's tile: all other steps would add zeros.
+    Puts the addition of `where(eq(iota, p), x, 0)` to a carried value under the condition that the
+    index `p` is in the iteration's tile.
+
+    **Why.** A loop that selects one element of a row (a cross entropy's target, for example) would
+    compare, select and add in every iteration, and all but one add zeros.
+
+    The condition covers the comparison, the selection, its reduction within warps and the addition.
+
+    **Input form.** Kernels with layouts.
+
+    **Output form.** The same, with `scf.if` around such additions.
+
+    **Declines.** Additions outside loops; selections that something else uses; an index that is not
+    a scalar of at least 32 bits; selections that are reduced across warps before the addition.
 
     ```mlir
     %at = tile.extract %p : tensor<i64, #one> -> index
@@ -279,195 +361,32 @@ def TilePredicateGathers : Pass<"tile-predicate-gathers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def TilePipelineLoops : Pass<"tile-pipeline-loops", "::mlir::ModuleOp"> {
-  let summary = "copy tiles into shared memory some steps before a loop needs them";
-  let description = [{
-    Loads of a loop that are converted to another layout, and whose place is known steps ahead, become `tile.cp_async`s into a
-    buffer with a stage for each step that is in flight, and a `tile.shared_load` takes the place of the conversion. At the
-    head of the loop the threads wait for the oldest copies; behind a barrier, which `tile-place-barriers` puts there, the
-    stage that was read in the step before is free for the next copies. Loops whose copies would leave too little memory
-    for their conversions stay as they are.
-
-    ```mlir
-    scf.for %k = %c0 to %n step %c1 iter_args(%stage = %c0, …) {
-      tile.cp_async_wait 1
-      %a = tile.shared_load %buffer[%stage] : <3, tensor<128x64xbf16, #layout>> -> tensor<128x64xbf16, #fragments>
-      …
-    }
-    ```
-  }];
-  let options = [Option<"stages", "stages", "unsigned", "3", "steps in flight, the current one included">,
-                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileLowerTmaLoads : Pass<"tile-lower-tma-loads", "::mlir::ModuleOp"> {
-  let summary = "bring tiles that a loop streams into shared memory by tensor copies of the machine";
-  let description = [{
-    A load of a tile of two dimensions or more in a loop, whose place is known iterations ahead, becomes a `tile.tma_load` of a box some iterations before,
-    a `tile.mbarrier_wait` at its mbarrier, and a `tile.shared_load` in place of the load or of its conversion. Of the layouts that tensor copies write, the one
-    is taken from which the read costs least; it swizzles spans of 128 bytes where rows are that long. The view has at
-    most five dimensions, known to begin and to step by multiples of 16 bytes, none of them backward; what the load pads with is zero.
-    Where the blocks of a cluster want different parts of a tile, each has room for its part and loads that.
-    Loops of which an iteration makes nothing but products take it with the hint `use_tma = 1` alone: there the warps that begin copies keep the
-    others waiting. With the hint `wgmma = 1`, what is taken only behind a product that takes other tiles has an mbarrier of its own, and a loop behind
-    this one that goes on with the same tiles takes them from the same stages, which are filled without a gap. Kernels with the hint `use_tma = 0`, other loads, and loops that have too little memory stay as they are: `tile-pipeline-loops` takes them.
-
-    ```mlir
-    scf.for %k = %c0 to %n step %c1 iter_args(%stage = %c0, %free = %c2, %iteration = %c0, …) {
-      tile.mbarrier_wait %g[%stage] phase %iteration : <3>
-      scf.if %exists {
-        tile.tma_load %x[%m, %ahead] dims [0, 1] bounded into %b[%free] full %g[%free]
-          : !v, <3, tensor<128x64xbf16, #swizzled>>, <3>
-      }
-      %a = tile.shared_load %b[%stage] : <3, tensor<128x64xbf16, #swizzled>> -> tensor<128x64xbf16, #fragments>
-      …
-    }
-    ```
-  }];
-  let options = [Option<"stages", "stages", "unsigned", "3", "iterations in flight, the current one included">,
-                 Option<"most", "most", "uint64_t", "0", "bytes of shared memory of a block, 0 for those of the chip">];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TilePipelineMma : Pass<"tile-pipeline-mma", "::mlir::ModuleOp"> {
-  let summary = "begin a product of a loop in the next iteration, beside that iteration's other work";
-  let description = [{
-    In kernels with the hint `wgmma = 1`, tensor cores multiply while warps go on. A product at the end of an iteration, whose sums the next
-    iteration takes only behind a product of its own, is begun in the next iteration, behind that one: what the iteration computes of its first product is
-    computed meanwhile. The loop carries what the product takes. Its first iteration stands before the loop, without
-    the product, and the last iteration's product behind the loop; all of it stands in a branch, since the loop may have no iteration.
-
-    A product waits so whose right operand is read from a stage that tensor copies fill, with an mbarrier of its own, and whose left operand an iteration
-    computes, if the registers of a thread hold it beside the sums of both.
-
-    ```mlir
-    scf.for %t = %c1 to %n step %c1 iter_args(%sum, %weights, %before, …) {
-      %scores = tile.mma %q, %k, %zero : …
-      tile.mbarrier_wait %g[%before] phase %iteration : <2>
-      %v = tile.shared_load %b[%before] : …
-      %next = tile.mma %weights, %v, %sum : …
-      …
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileLowerWgmma : Pass<"tile-lower-wgmma", "::mlir::ModuleOp"> {
-  let summary = "let warpgroups begin products of tiles in shared memory";
-  let description = [{
-    In kernels with the hint `wgmma = 1`, a product of bf16 or f16 whose sums warpgroups hold, 64 rows each, and whose right operand is read from a stage that tensor
-    copies have written, becomes a `tile.wgmma`, which reads the stage itself. The left operand is read so as well, or stays in
-    registers. A `tile.wgmma_fence` stands before it and a `tile.wgmma_commit` behind; products that follow each other share them.
-    So does one that is summed in parts by the blocks of a cluster (`tile-cluster-split-k`): each block multiplies what its own stages hold.
-
-    Where a loop does nothing with the sums but add to them, they are in flight from iteration to iteration: an iteration waits for the products of the iteration
-    before, while its own go on, and then asks for the tiles that take the stage of that iteration. Behind the loop all are waited for. Sums that
-    a loop carries for something else to take in the next iteration are waited for there, behind the first products that it begins. Other sums are waited for where they are taken, while products that were begun since go on; what
-    fills their stages comes behind that. Other products stay as they are: `tile-prefetch-mma-operands` takes them.
-
-    ```mlir
-    %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc, %stage, %free, %iteration) {
-      tile.mbarrier_wait %g[%stage] phase %iteration : <4>
-      tile.wgmma_fence
-      %next = tile.wgmma %a[%stage], %b[%stage], %acc : …
-      tile.wgmma_commit
-      tile.wgmma_wait 1
-      tile.barrier
-      scf.if %exists {
-        tile.tma_load %x[%m, %ahead] dims [0, 1] bounded into %a[%free] full %g[%free] : …
-      }
-      …
-    }
-    %done = tile.wgmma_wait 0, %sum : …
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileReleaseStages : Pass<"tile-release-stages", "::mlir::ModuleOp"> {
-  let summary = "let warps give stages back at mbarriers in place of barriers";
-  let description = [{
-    In kernels of several warpgroups, stages that `tile.tma_load` fills and `tile.wgmma` alone reads are given back at mbarriers: behind
-    the wait for a product each warp tells the stage's mbarrier so, and the copy that fills the stage again waits there (`after`). No barrier is
-    needed in an iteration, so that groups come to be in different places of it; where several blocks share an SM, these are. A loop that
-    has its products in flight tells of the iteration before. Stages of which products are waited for in different ways, or which others read,
-    stay as they are: `tile-place-barriers` takes them.
-
-    ```mlir
-    scf.for %i = %c0 to %n step %c1 iter_args(%stage, %free, %iteration, …) {
-      tile.mbarrier_wait %g[%stage] phase %iteration : <3>
-      scf.if %exists {
-        tile.tma_load %x[%m, %ahead] dims [0, 1] into %b[%free] full %g[%free] empty %left[%free] phase %before : …
-      }
-      …
-      %s = tile.wgmma_wait 1, %product : …
-      tile.mbarrier_arrive %left[%stage] : <3>
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileTmaMulticast : Pass<"tile-tma-multicast", "::mlir::ModuleOp"> {
-  let summary = "let each block of a cluster bring a part of what all of them read";
-  let description = [{
-    Where the blocks of a cluster read the same tile, as they do of one operand of products that are spread over them, each would bring it for
-    itself. Here a tile whose stages all blocks have alike comes once: each block asks for a part, and the machine delivers that to all (`multicast`). A
-    stage is filled again when all blocks have left it, so that warps tell the mbarriers of all blocks (`tile.mbarrier_arrive cluster`), there where the stage is
-    to be filled and only then: who waits has heard of all who tell, and no block ends before. Nothing is brought before all blocks have made
-    their mbarriers (`tile.cluster_arrive`, `tile.cluster_wait`). Stages that warps do not give back at mbarriers (`tile-release-stages`), in the iteration that fills them, stay as they are.
-
-    ```mlir
-    tile.wgmma_wait 1
-    scf.if %exists {
-      tile.mbarrier_arrive cluster %left[%free] : <4>
-      tile.tma_load %x[%m, %ahead] dims [0, 1] multicast into %a[%free] full %g[%free] empty %left[%free] phase %iteration : …
-      tile.tma_load %w[%ahead, %n] dims [0, 1] into %b[%free] full %g[%free] warp 1 empty %left[%free] phase %iteration : …
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TilePrefetchMmaOperands : Pass<"tile-prefetch-mma-operands", "::mlir::ModuleOp"> {
-  let summary = "read the fragments of a product a step before tensor cores need them";
-  let description = [{
-    A product of tiles that are read from shared memory is made in steps of its instruction's depth: each reads its own
-    part of the tiles, while the product of the step before is made.
-
-    In a loop that copies run ahead of, the reads of the first step go round: they are made before the last product of
-    the iteration before, behind the wait and the barrier that stood before them, and the loop carries what they give. So that
-    there is something to read in the last iteration, copies of steps that there are not fill their stages with zeros. The copies
-    stand between the products, and one barrier is enough for an iteration.
-
-    ```mlir
-    scf.for … iter_args(%acc, %a0, %b0, %stage, %free) {
-      %a1 = tile.shared_load %a[%stage] at [0, 16] : …
-      %b1 = tile.shared_load %b[%stage] at [16, 0] : …
-      tile.cp_async %x[%m, %ahead] dims [0, 1] if %exists into %a[%free] via #rows : …
-      …
-      %acc0 = tile.mma %a0, %b0, %acc : …
-      tile.cp_async_wait 1
-      tile.barrier
-      %a2 = tile.shared_load %a[%next] at [0, 0] : …
-      %b2 = tile.shared_load %b[%next] at [0, 0] : …
-      %acc1 = tile.mma %a1, %b1, %acc0 : …
-    }
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
 def TileLowerLayoutConversions : Pass<"tile-lower-layout-conversions", "::mlir::ModuleOp"> {
-  let summary = "make everything that goes through shared memory a write and a read";
+  let summary = "lower everything that crosses warps to accesses of shared memory";
   let description = [{
-    Conversions that shuffles do not make within a warp for less become a buffer, a `tile.shared_store` and a `tile.shared_load`, in the
-    arrangement without bank conflicts that lib/Layout finds. A reduction across warps becomes a `tile.warp_reduce`, a conversion
-    after which threads have the parts of all warps, and a reduction in registers. A scan across warps becomes one of
-    the runs that a warp holds, one of the runs' totals, which each warp makes for itself, and a join of the two. Products without tensor cores become
-    `tile.mma_shared`. Reads stand where they are needed first, so that what is written before shares a barrier.
+    Replaces operations that move data between warps by writes and reads of buffers.
+
+    | operation | becomes |
+    | --- | --- |
+    | `tile.convert` that shuffles do not do at lower cost | a buffer, a `tile.shared_store` and a `tile.shared_load`, in a layout without bank conflicts that lib/Layout finds |
+    | reduction across warps | a `tile.warp_reduce`, a conversion that gives threads the parts of all warps, and a reduction in registers |
+    | reduction across the CTAs of a cluster | `tile.dsmem_store`, `tile.dsmem_wait` and `tile.dsmem_load` of the parts |
+    | scan across warps | a scan of each warp's run, a scan of the totals in every warp, and their combination |
+    | MMA without tensor cores | `tile.mma_shared` |
+
+    **Why.** After this pass all traffic between threads is explicit, so that shared memory can be
+    allocated and barriers can be placed.
+
+    Reads are placed at their first use, so that several writes share a barrier. What a loop does
+    not change is written before the loop.
+
+    **Input form.** Kernels with layouts.
+
+    **Output form.** The same. Conversions and reductions stay within a warp.
+
+    **Declines.** Conversions that are copies of registers or cheaper as shuffles; reductions and
+    scans within warps; MMAs on tensor cores. A tile that exceeds the shared memory of the chip is
+    an error, and so is a scan whose layout divides the dimension over the CTAs of a cluster.
 
     Before:
     ```mlir
@@ -482,66 +401,6 @@ def TileLowerLayoutConversions : Pass<"tile-lower-layout-conversions", "::mlir::
     %m = tile.reduce max %a dims [1] : tensor<4x4xf32, #all> -> tensor<4xf32, #row>
     ```
   }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileAllocateShared : Pass<"tile-allocate-shared", "::mlir::ModuleOp"> {
-  let summary = "say where buffers lie in shared memory";
-  let description = [{
-    Gives every `tile.alloc` an offset. Buffers lie in the same memory if the time from the first access to the last is
-    over for one before it begins for the other; a buffer that a loop uses, and that is made before it, is taken for the whole loop.
-    Small buffers of neighbouring exchanges lie apart all the same, which saves a barrier between them. It is an
-    error if a kernel needs more than a block has.
-
-    ```mlir
-    %a = tile.alloc offset 0 : <1, tensor<64x64xf32, #memory>>
-    …
-    %b = tile.alloc offset 0 : <1, tensor<64x64xbf16, #other>>
-    ```
-  }];
-}
-
-def TilePlaceBarriers : Pass<"tile-place-barriers", "::mlir::ModuleOp"> {
-  let summary = "put barriers where accesses to shared memory would meet";
-  let description = [{
-    Two accesses of the same memory of which one writes need a barrier between them: of the block if different warps make
-    them, of the warp if each warp meets only itself. The pass walks through a kernel with the accesses that lie behind
-    the last barrier on any way, around loops as well, and puts a barrier before the first operation that needs one;
-    before the loop or the branch that it is in where that is enough. Barriers that are there count.
-
-    ```mlir
-    tile.shared_store %p, %b[%c0] : tensor<4x4xf32, #parts>, <1, tensor<4x4xf32, #memory>>
-    tile.barrier
-    %a = tile.shared_load %b[%c0] : <1, tensor<4x4xf32, #memory>> -> tensor<4x4xf32, #all>
-    ```
-  }];
-  let dependentDialects = ["::tessera::tile::TileDialect"];
-}
-
-def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
-  let summary = "say which registers of which threads hold each tile";
-  let description = [{
-    The first step to placed programs. Each tile gets a `#tile.layout` over the registers, lanes and warps of a block, and
-    `tile.convert` stands where an operation needs an operand otherwise than it is. Layouts are asked for from the end
-    backward: stores want wide accesses by neighbouring lanes, elementwise operations want their operands as their result
-    is, broadcasts want a part of that; reductions leave a tile with what their operand's threads hold, and products are
-    as tensor cores have them. What becomes of sums that warpgroups have made is computed where these hold them, and is
-    converted when it was rounded to fewer bits; a sum alone goes where another operand is loaded, if that is as many bytes. Constants are made where they are wanted. Of products that the blocks of a cluster
-    share, each has a part of what is summed over, and finishes some of the rows; where warpgroups make them, some of the
-    columns, those that each thread has among its own sums. What becomes an operand of them element by element, in loops, too, is
-    divided as that is; of what else an operand follows from, all blocks have everything.
-
-    ```mlir
-    %x_tile = tile.load %x[%i, %c0] dims [0, 1] : … -> tensor<4x1024xf32, #layout>
-    %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
-    ```
-
-    Where several warps multiply the same elements, long work on these is done once and its results are converted. So is work on sums
-    for products whose lanes hold the same elements.
-  }];
-  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a block, for kernels whose hints say nothing">,
-                 Option<"quadPairs", "quad-pairs", "bool", "false", "whether quad pairs multiply f16, as on sm_70">,
-                 Option<"wgmma", "wgmma", "bool", "false", "whether warpgroups multiply, as on sm_90a">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

@@ -1,7 +1,7 @@
 //===- LaunchPasses.td - Passes that fix how kernels launch --*- tablegen -*-===//
 //
 // Decisions about a kernel that depend on the chip alone and that every later pass reads: how many
-// warps a CTA has, which hints apply, which MMAs run on tensor cores. Passes.td includes this file.
+// warps a CTA has, which launch and tuning fields apply, which MMAs run on tensor cores. Passes.td includes this file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_TRANSFORMS_LAUNCH_PASSES
@@ -10,21 +10,22 @@
 include "mlir/Pass/PassBase.td"
 
 def TileSetLaunchConfig : Pass<"tile-set-launch-config", "::mlir::ModuleOp"> {
-  let summary = "fix the number of warps and drop hints that the chip has no use for";
+  let summary = "fix the number of warps and drop fields that the chip has no use for";
   let description = [{
-    Later passes read the launch hints of a kernel and do not question them. This pass makes them
+    Later passes read the launch configuration of a kernel and do not question it. This pass makes it
     complete: `num_warps` is the given one, or enough warps that the largest tile takes at most 32
     registers of each thread. `launch_rank` is the number of grid dimensions that are known to fit
     the hardware's limit of 65535, so that CTAs find their coordinates without divisions.
 
-    Hints of the schedule that need clusters are dropped on chips without them; `persistent_ctas`
-    is dropped where no warpgroup profits from loads that run ahead of the epilogue. Hints of other
-    backends are dropped.
+    `cluster_size` and `cluster_axis` are dropped on chips without clusters; `persistent_ctas` is
+    dropped where no warpgroup profits from loads that run ahead of the epilogue, and so is the
+    tuning of CPUs. What is dropped or changed is listed in `tile.changed` with the reason.
 
-    Input form: whole-tile kernels. Output form: the same kernels with complete hints.
+    Input form: whole-tile kernels. Output form: the same kernels with a complete configuration.
 
     ```mlir
-    tile.kernel @k(%x: !v) grid 2 hints {launch_rank = 2, num_warps = 8} { … }
+    tile.kernel @k(%x: !v) grid 2 launch <num_warps = 8, launch_rank = 2>
+        attributes {tile.changed = ["persistent_ctas 132 -> none: no wgmma"]} { … }
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
@@ -33,14 +34,19 @@ def TileSetLaunchConfig : Pass<"tile-set-launch-config", "::mlir::ModuleOp"> {
 def TileLimitCodeSize : Pass<"tile-limit-code-size", "::mlir::ModuleOp"> {
   let summary = "give kernels with much elementwise work more warps";
   let description = [{
-    Elementwise code is unrolled over the elements that a thread holds. Where that would exceed
-    4096 operations a thread, compile time and instruction fetches dominate, so the pass doubles
-    `num_warps` up to 32. Kernels with an MMA are left alone: their warps follow from its layout.
+    Doubles `num_warps`, up to 32, until a thread has at most 4096 elementwise operations.
 
-    Input form: whole-tile kernels with `num_warps` and primitive maps. Output form: the same.
+    **Why.** Elementwise code is unrolled over the elements that a thread holds. Beyond this limit,
+    compile time and instruction fetches dominate.
+
+    **Input form.** Whole-tile kernels with `num_warps` and primitive maps.
+
+    **Output form.** The same.
+
+    **Declines.** Kernels with an MMA, whose layout determines the number of warps.
 
     ```mlir
-    tile.kernel @k(%x: !v) grid 1 hints {num_warps = 16} { … }
+    tile.kernel @k(%x: !v) grid 1 launch <num_warps = 16> { … }
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
@@ -49,8 +55,16 @@ def TileLimitCodeSize : Pass<"tile-limit-code-size", "::mlir::ModuleOp"> {
 def TilePromoteFp8Mma : Pass<"tile-promote-fp8-mma", "::mlir::ModuleOp"> {
   let summary = "compute MMAs of fp8 as MMAs of fp16";
   let description = [{
-    For chips whose tensor cores have no fp8. Every value of both fp8 types is exact in fp16, so the
-    accumulator differs at most by the order of additions.
+    Converts fp8 operands of MMAs to fp16.
+
+    **Why.** The pass runs for chips whose tensor cores have no fp8. Every value of both fp8 types
+    is exact in fp16, so the accumulator differs at most by the order of additions.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, without MMAs of fp8.
+
+    **Declines.** Operands of other types.
 
     Before:
     ```mlir
@@ -69,8 +83,17 @@ def TilePromoteFp8Mma : Pass<"tile-promote-fp8-mma", "::mlir::ModuleOp"> {
 def TileMarkSimtMma : Pass<"tile-mark-simt-mma", "::mlir::ModuleOp"> {
   let summary = "keep MMAs of fp64 off the tensor cores";
   let description = [{
-    For chips without fp64 tensor cores, and for compilations that may not use tensor cores. Such an
-    MMA is marked `tile.plain`: layouts and code generation compute it with FMAs of single threads.
+    Marks MMAs with an fp64 accumulator as `tile.plain`. Layouts and code generation then compute
+    them with FMAs of single threads.
+
+    **Why.** The pass runs for chips without fp64 tensor cores, and for compilations that may not
+    use tensor cores.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, with the attribute.
+
+    **Declines.** MMAs with another accumulator type.
 
     ```mlir
     %d = tile.mma %a, %b, %c {tile.plain} : (tensor<16x16xf64>, tensor<16x16xf64>, tensor<16x16xf64>) -> tensor<16x16xf64>

@@ -12,10 +12,10 @@ namespace tessera::tile {
 /// What a target computes by itself; everything else that is not primitive is expanded.
 struct TargetMath {
   llvm::SmallVector<ScalarOp> native;
-  llvm::SmallVector<ScalarOp> quick; ///< of f32 where `fast` asks for no more
+  llvm::SmallVector<ScalarOp> approx; ///< of f32, if the map is `fast`
 
   bool isNative(ScalarOp op, bool fast = false) const {
-    return llvm::is_contained(native, op) || (fast && llvm::is_contained(quick, op));
+    return llvm::is_contained(native, op) || (fast && llvm::is_contained(approx, op));
   }
 };
 

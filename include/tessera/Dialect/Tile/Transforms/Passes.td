@@ -5,10 +5,24 @@
 include "mlir/Pass/PassBase.td"
 
 def TileDeduplicateKernels : Pass<"tile-deduplicate-kernels", "::mlir::ModuleOp"> {
-  let summary = "launch one kernel where several are the same program";
+  let summary = "launch one kernel where several are identical";
   let description = [{
-    Kernels that differ in nothing but their names, and are launched with the same grid, views and sizes, become one, which
-    is compiled once. What a back end concludes from one launch then holds for all of them.
+    Replaces launches of identical kernels by launches of one of them, and erases the others.
+
+    **Why.** Programs that repeat a step, such as the passes of a radix sort, have the same kernel
+    many times. It is then compiled once. What a back end proves about one launch holds for all of
+    them, because the launches agree as well.
+
+    **Input form.** Whole-tile kernels and their launches.
+
+    **Output form.** The same, with fewer kernels.
+
+    **Declines.** The pass keeps two kernels apart
+
+    - if they differ in anything but their names and locations;
+    - if their launches are in different functions, or differ in the grid, views, sizes or scalars;
+    - if a tensor has another type, or is the caller's in one launch and the program's own
+      (`tile.empty`) in the other.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
@@ -16,20 +30,37 @@ def TileDeduplicateKernels : Pass<"tile-deduplicate-kernels", "::mlir::ModuleOp"
 def TileExpandMath : Pass<"tile-expand-math"> {
   let summary = "expand elementary functions into primitive maps";
   let description = [{
-    Rewrites `tile.map` so that only primitive operations remain, which every back end has as an instruction or two.
-    All targets thereby share the same polynomials and the same results.
+    Rewrites `tile.map` so that only primitive and native operations remain.
 
-    Primitive on f32 and f64: add sub mul div neg abs maximum minimum sqrt floor ceil round trunc fma scaleb,
-    comparisons, where, casts and bitcasts; on integers: add sub mul neg abs maximum minimum floor_divide remainder
-    fmod, comparisons, where, the bitwise operations and shifts. `scaleb` is used with exponents between -1100 and 1100
-    (-160 and 160 for f32), or on nan; a back end need not care for others. What a target computes itself is named in
-    `native` and kept; with `exp2`, `exp` of f32 is made of it (1.9 units, and what `exp2` is off by).
-    Functions that are `fast` become quick forms of exp2 and reciprocals, with an error of 2^-14 of the result or less (of
-    gelu_erf also 2^-25 of the argument); a positive constant that only multiplies such a result goes into its constants.
-    Where a target has no quick exp2, a `fast` one is off by at most 2.1 units, and 0 below 2^-125.5.
+    **Why.** Every back end has a primitive operation as one or two instructions. All targets share
+    the same polynomials and therefore the same results and error bounds.
 
-    Arithmetic and reductions on f16 and bf16 tiles are done in f32 between casts, with one rounding per operation;
-    `where` only moves elements and stays. A power with a small constant integral exponent becomes a product.
+    *Primitive* on f32 and f64: add sub mul div neg abs maximum minimum sqrt floor ceil round trunc
+    fma scaleb, comparisons, where, casts and bitcasts. On integers: add sub mul neg abs maximum
+    minimum floor_divide remainder fmod, comparisons, where, the bitwise operations and shifts. The
+    pass emits `scaleb` with exponents between -1100 and 1100 (-160 and 160 for f32), or on nan;
+    back ends need not support others.
+
+    *Native* operations are those that the target computes itself: `native` in all cases, `approx`
+    where the map is marked `fast` and of f32. With a native `exp2`, `exp` of f32 is computed from
+    it, with an error of 1.9 ulp plus that of `exp2`.
+
+    *Fast* functions become approximations by exp2 and reciprocals, with a relative error of at most
+    2^-14 (for gelu_erf also 2^-25 of the argument). A positive constant factor of such a result is
+    folded into the constants of the approximation. On a target without an approximate exp2, a
+    `fast` exp2 has an error of at most 2.1 ulp, and is 0 below 2^-125.5.
+
+    *Narrow types.* Arithmetic and reductions on f16 and bf16 tiles are computed in f32 between
+    casts, with one rounding per operation. A power with a small constant integral exponent becomes
+    a product.
+
+    **Input form.** Tile IR with any map.
+
+    **Output form.** Tile IR whose maps are primitive on f32, f64 and integers, or native.
+
+    **Declines.** Primitive and native maps that are not of a narrow float stay, and so does
+    `where`, which only moves elements. A name in an option that is not a scalar operation is an
+    error.
 
     Before:
     ```mlir
@@ -44,10 +75,11 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     %10 = tile.cast %9 : tensor<64xf32> -> tensor<64xbf16>
     ```
 
-    Errors in units of the last place of the exact result, the largest among 1.5 million arguments for each function
-    and type (bit patterns of the whole range, a dense part of it, special values; unittests/Dialect/Tile), and the
-    number of operations in f32 and f64, with `fma` rounding once. Infinities, nan, signed zeros, overflow and gradual
-    underflow are exact where not said otherwise.
+    The table lists the errors in units of the last place (ulp) of the exact result: the largest
+    among 1.5 million arguments for each function and type (unittests/Dialect/Tile). The arguments
+    are bit patterns of the whole range, a dense part of it, and special values. The fourth column
+    has the number of operations in f32 and f64, with `fma` rounding once. Infinities, nan, signed
+    zeros, overflow and gradual underflow are exact unless the last column says otherwise.
 
     | function | f32 | f64 | operations | remarks |
     |----------|-----|-----|------------|---------|
@@ -67,22 +99,33 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     | floor_divide | 0.5 | 0.5 | 17 | |
   }];
   let options = [
-    ListOption<"native", "native", "std::string", "operations that the target computes itself and that are kept">,
-    ListOption<"quick", "quick", "std::string", "operations that it computes so where they are `fast`, on f32">,
-    ListOption<"nativeWithoutF64", "native-without-f64", "std::string", "further `native` operations of modules that have no f64 maps">,
-    ListOption<"quickWithoutF64", "quick-without-f64", "std::string", "further `quick` operations of modules that have no f64 maps">
+    ListOption<"native", "native", "std::string", "operations that the target computes itself">,
+    ListOption<"approx", "approx", "std::string", "operations on f32 that the target computes itself if they are `fast`">,
+    ListOption<"nativeWithoutF64", "native-without-f64", "std::string", "`native` operations of modules without f64 maps">,
+    ListOption<"approxWithoutF64", "approx-without-f64", "std::string", "`approx` operations of modules without f64 maps">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TileHoist : Pass<"tile-hoist"> {
-  let summary = "move work that does not change out of loops";
+  let summary = "move loop-invariant operations out of loops";
   let description = [{
-    Moves operations out of `scf.for` when their operands are defined outside it. Beyond MLIR's loop-invariant code
-    motion this moves `tile.load`: views of a kernel do not overlap unless both are only read, so a load leaves a
-    loop that does not store to the load's own view. A load that may lie outside its view reads its padding, and one
-    without padding lies inside by contract, but only if it is executed: such a load is moved only from loops that
-    are known to run at least once.
+    Moves operations out of `scf.for` if their operands are defined outside it.
+
+    **Why.** MLIR's loop-invariant code motion does not move loads. Views of a kernel do not overlap
+    unless both are only read, so this pass also moves `tile.load` and `tile.gather` out of a loop
+    that does not store to their view.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same.
+
+    **Declines.** The pass leaves an operation in its loop
+
+    - if it has side effects, or may not be speculated;
+    - if it is a load or gather from a view that the loop stores or scatters to;
+    - if it is a load or gather without padding, unless constant bounds show that the loop runs:
+      such a load is in bounds only if the program executes it.
 
     Before:
     ```mlir
@@ -103,10 +146,21 @@ def TileHoist : Pass<"tile-hoist"> {
 }
 
 def TileCanonicalizeLoopCarried : Pass<"tile-canonicalize-loop-carried"> {
-  let summary = "let loops carry tiles in the shape that they use";
+  let summary = "let loops carry tiles in the shape that their body uses";
   let description = [{
-    Where a loop reshapes or transposes a carried tile before its only use and iterations it back at its end, the loop carries
-    the turned tile: it is turned once before the loop and back once behind it.
+    Removes a reshape or transpose at the start of a loop body and its inverse at the end: the loop
+    carries the tile in the shape that the body uses. The tile is reshaped or transposed once before
+    the loop, and back once after it.
+
+    **Why.** A conversion of the accumulator in every iteration costs registers and, on GPUs, shared
+    memory.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, with other types of carried tiles.
+
+    **Declines.** Carried tiles with more than one use in the body; uses other than a reshape or a
+    transpose directly in the body; loops that do not yield the result of the inverse operation.
 
     Before:
     ```mlir
@@ -131,39 +185,62 @@ def TileCanonicalizeLoopCarried : Pass<"tile-canonicalize-loop-carried"> {
 }
 
 def TileFastMath : Pass<"tile-fast-math", "::mlir::ModuleOp"> {
-  let summary = "let functions of a narrow type, or whose policy allows it, take quick forms";
+  let summary = "mark maps whose functions may be approximated as `fast`";
   let description = [{
-    Kernels compute in f32 what a program of bf16 rounds again and again. Where a function has no other floating point
-    type (`gir.value_type = bf16`), operations with a quick form of about that accuracy are marked `fast`. A target says
-    by `types` what its quick forms are exact enough for (bf16 alone if nothing is said), and by `operations` which ones
-    it has (quotients, `sqrt`, `tanh`, `sigmoid`, `silu` and `gelu_erf`).
-    The policy `fast_math = "true"` marks them in any function, `"false"` in none; a function whose numerics are strict
-    has no `gir.value_type`.
+    Marks maps as `fast` in the kernels of functions that compute in a narrow type, or whose policy
+    allows approximations. `tile-expand-math` then expands them into approximations.
 
-    Powers that a kernel itself marks, the weights of streams, are `fast` in every function. A target whose quick form
-    of them has fewer digits than f32 keeps it to narrow types: with `exclusive` the other functions lose the mark, with
-    `weights` they have such powers expanded here, to the last digits but without numbers below the normal ones.
+    **Why.** Kernels compute in f32 what a bf16 program rounds after every step. The last digits of
+    f32 are lost in any case.
+
+    A function is narrow if bf16, or another type of the option `types`, is its only floating point
+    type (`gir.value_type`). The policy `fast_math = "true"` marks the maps of any function,
+    `"false"` of none. A function with strict numerics has no `gir.value_type`.
+
+    The option `operations` lists the operations that have an approximation (default: div, sqrt,
+    tanh, sigmoid, silu, gelu_erf). Powers that the compiler itself emits, the weights of streams,
+    are `fast` in every function. On a target whose approximation of them has fewer digits than f32,
+    `exclusive` removes the mark in functions that are not narrow. `weights` expands such powers
+    here instead, with an error of at most 2.1 ulp; results below 2^-125.5 are 0.
+
+    **Input form.** Whole-tile kernels and the functions that launch them.
+
+    **Output form.** The same, with other `fast` marks.
+
+    **Declines.** Operations that `operations` does not list; kernels of functions that are neither
+    narrow nor allowed by the policy, unless `exclusive` or `weights` is set. An unknown name in an
+    option is an error.
 
     ```mlir
     %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
   let options = [
-    ListOption<"types", "types", "std::string", "narrow types whose functions take quick forms">,
-    ListOption<"operations", "operations", "std::string", "operations that have a quick form">,
-    Option<"exclusive", "exclusive", "bool", "false", "take the mark away from these operations in all other functions">,
-    Option<"weights", "weights", "bool", "false", "so, but expand powers of f32 that are marked there">
+    ListOption<"types", "types", "std::string", "narrow types whose functions may be approximated; none: bf16">,
+    ListOption<"operations", "operations", "std::string", "operations that have an approximation; none: a default list">,
+    Option<"exclusive", "exclusive", "bool", "false", "remove the mark from these operations in all other functions">,
+    Option<"weights", "weights", "bool", "false", "as `exclusive`, but expand marked powers of f32 there">
   ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
-  let summary = "round the operands of products to the program's narrow type, or to the policy's";
+  let summary = "round MMA operands to the program's narrow type, or to the policy's";
   let description = [{
-    A kernel may carry a value in f32 that the program rounds to bf16, f16 or a type of 8 bits before a product. Tensor
-    cores take narrow operands at many times the speed of wider ones, so on machines that have them the rounding is put
-    back. Only kernels are changed whose function says by `gir.product_type` that all of its products have operands of
-    one such type, or whose numerics policy is `matmul = "tf32"` or `"bf16"`.
+    Rounds the f32 operands of MMAs to a narrow type. An operand that was widened from this type is
+    used as it was.
+
+    **Why.** A kernel may carry a value in f32 that the program rounds to bf16, f16 or an 8-bit type
+    before a contraction. Tensor cores process narrow operands at many times the rate of wider ones.
+
+    **Input form.** Whole-tile kernels of functions with `gir.product_type`, which states the common
+    operand type of all contractions of the program, or with a numerics policy `matmul = "tf32"` or
+    `"bf16"`.
+
+    **Output form.** The same, with MMAs of that type that accumulate in f32.
+
+    **Declines.** Functions without the attribute and the policy; types that are not in the option
+    `types`, unless it is empty; MMAs whose left operand or accumulator is not f32.
 
     Before, in a function with `gir.product_type = bf16`:
     ```mlir
@@ -176,18 +253,29 @@ def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
     %d = tile.mma %n, %v, %c : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let options = [ListOption<"types", "types", "std::string", "the types that products may have; none given: all">];
+  let options = [ListOption<"types", "types", "std::string", "types that operands may be rounded to; none: all">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TileNarrowIndexTypes : Pass<"tile-narrow-index-types", "::mlir::ModuleOp"> {
-  let summary = "compare and convert positions in 32 bits";
+  let summary = "compute with indices in 32 bits";
   let description = [{
-    Positions are i64 in programs. Where all tensors have fewer than 2^31 elements, positions and their differences fit
-    into 32 bits, which GPUs compare and convert to floating point several times faster. Comparisons and conversions
-    whose operands are positions, constants, differences of positions, and minima and maxima of such are done on i32.
-    The pass declines where a tensor of the module may have more elements, or where the option `indices = "64"` asks for
-    wide indices.
+    Computes comparisons, conversions to floating point, minima and maxima of indices in i32.
+
+    **Why.** Indices are i64 in programs. If all tensors have fewer than 2^31 elements, indices and
+    their differences fit into 32 bits, which GPUs compare and convert several times faster.
+
+    The operands may be `tile.iota`, constants that fit, differences of indices that cannot be
+    negative, minima and maxima, `where`, and views of these. In a minimum or maximum, the largest
+    or smallest i64 that stands for "none" becomes that of i32, and is widened after the reduction.
+
+    **Input form.** Whole-tile kernels with their launches.
+
+    **Output form.** The same, with tiles of i32.
+
+    **Declines.** Modules with a tensor that may have 2^31 elements or more, or with the option
+    `indices = "64"`; operands of other kinds, such as sums and products of indices, which may
+    overflow, and loaded indices.
 
     Before:
     ```mlir
@@ -204,36 +292,60 @@ def TileNarrowIndexTypes : Pass<"tile-narrow-index-types", "::mlir::ModuleOp"> {
 }
 
 def TileEmulateFp32Mma : Pass<"tile-emulate-fp32-mma"> {
-  let summary = "make products of f32 from products of tf32";
+  let summary = "compute MMAs of f32 by MMAs of tf32";
   let description = [{
-    Tensor cores multiply tf32 (f32 with 10 bits after the point) at eight times and more the speed that f32 has
-    elsewhere. A number is the sum of two tf32: its first 11 digits, and what is left. Three products of such parts,
-    summed in f32, are off by at most 8 units of f32's roundoff for each term, which is inside the bound of f32 sums.
-    Infinities and nans are what they are in one product. Numbers below 2^-115 lose digits of their second part. Operands that were widened from 16 bits or fewer have no
-    second part, and no products with it.
+    Splits each f32 operand of an MMA into two tf32 parts, and computes the MMA as three MMAs of
+    tf32.
+
+    **Why.** Tensor cores process tf32 (f32 with a mantissa of 10 bits) at eight times or more the
+    rate of f32 FMAs. An element is the sum of its first 11 digits and the rest. Three products of
+    such parts, accumulated in f32, have an error of at most 8 f32 roundoffs per term, within the
+    error bound of an f32 sum.
+
+    Infinities and nans are those of one MMA. Elements below 2^-115 lose digits of their second
+    part. Operands that were widened from 16 bits or fewer have no second part, and need no MMA with
+    it. In a loop that only accumulates, the small products have an accumulator of their own, which
+    is added after the loop.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, without MMAs of f32.
+
+    **Declines.** MMAs whose left operand or accumulator is not f32.
 
     Before:
     ```mlir
     %d = tile.mma %a, %b, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
-    After, `%ah` and `%al` being the parts of `%a` in tf32:
+    After, with `%ah` and `%al` as the tf32 parts of `%a`:
     ```mlir
     %s0 = tile.mma %al, %bh, %zero : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %s1 = tile.mma %ah, %bl, %s0 : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %l = tile.mma %ah, %bh, %c : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %d = tile.map add(%l, %s1) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
-    In a loop that only sums products, the small ones are summed beside the large ones and added behind the loop.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
-  let summary = "make products of narrow types from products of f32, which need no tensor cores";
+  let summary = "compute MMAs of narrow types in f32, without tensor cores";
   let description = [{
-    For compilations that may not use tensor cores, or whose tensor cores do not have all types. Floats of 16 bits and fewer are exact in f32, so only the order of
-    additions may change. Bytes are exact in f32, too, and so are the sums of a tile that is at most 256 deep (of f64
-    where it is deeper); the accumulator stays an integer.
+    Converts the operands of MMAs of narrow floats and of bytes to f32, which needs no tensor cores.
+
+    **Why.** Some compilations may not use tensor cores, and some chips' tensor cores do not support
+    all types. Floats of 16 bits or fewer are exact in f32, so that only the order of additions may
+    change. Bytes are exact in f32 as well, and so are their sums over a K dimension of at most 256;
+    over a larger K dimension they are computed in f64. Their accumulator stays an integer.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same. MMAs of narrow floats and bytes remain only where tensor cores
+    compute them.
+
+    **Declines.** MMAs that tensor cores compute: both operands have the same type, `keep` lists it,
+    the shape has at least `columns` columns and fits the instruction. MMAs of f32, f64 and of
+    integers that were not widened from bytes.
 
     Before:
     ```mlir
@@ -246,17 +358,26 @@ def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
     %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let options = [ListOption<"keep", "keep", "std::string", "types that stay as they are: f16, i8, ...">,
-                 Option<"columns", "columns", "unsigned", "8", "the fewest columns of products that stay">];
+  let options = [ListOption<"keep", "keep", "std::string", "types that tensor cores support: f16, i8, ...">,
+                 Option<"columns", "columns", "unsigned", "8", "the smallest number of columns that tensor cores support">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 def TileEmulateIntegerMma : Pass<"tile-emulate-integer-mma"> {
-  let summary = "make products of integers from products of f64";
+  let summary = "compute MMAs of wide integers by MMAs of f64";
   let description = [{
-    Tensor cores multiply bytes and floats, no wider integers. An integer is cut into limbs of 16 bits, which f64 holds
-    exactly with their products and sums; the products of limbs are put together modulo the integer's size. int16 takes
-    one product, int32 three, int64 ten.
+    Splits the operands of MMAs of int16, int32 and int64 into limbs of 16 bits, and multiplies the
+    limbs in f64.
+
+    **Why.** Tensor cores multiply bytes and floats, but no wider integers. f64 holds a limb, the
+    products of limbs and their sums over a tile exactly. The products are shifted and added modulo
+    the size of the integer. int16 needs one MMA, int32 three, int64 ten.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, without MMAs of integers of 16 bits or more.
+
+    **Declines.** MMAs of floats and of bytes.
 
     Before:
     ```mlir
@@ -276,10 +397,24 @@ def TileEmulateIntegerMma : Pass<"tile-emulate-integer-mma"> {
 }
 
 def TileMergeLoads : Pass<"tile-merge-loads", "::mlir::ModuleOp"> {
-  let summary = "load a tile once, whatever stands outside of its tensor";
+  let summary = "merge loads of a tile that differ only in their padding";
   let description = [{
-    Loads of the same tile that differ in what pads them are one load where nobody sees the pad of one: all that is made of
-    it, element by element, is stored to the same places, of which those outside are left out.
+    Replaces two loads of the same tile by one if they have the same padding, or if the padding of
+    one of them has no effect.
+
+    **Why.** A softmax pads its maximum with -inf and its result with zero. Without the pass, the
+    kernel would load the row twice.
+
+    Padding has no effect if the loaded tile reaches, through elementwise operations only, `bounded`
+    stores to the same coordinates: these omit the elements outside the tensor.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, with fewer loads.
+
+    **Declines.** Loads without padding; loads that differ in the view, coordinates, dimensions or
+    type; a second load that the first does not dominate; loads whose different paddings both have
+    an effect, for example through a reduction.
 
     Before:
     ```mlir
@@ -290,12 +425,13 @@ def TileMergeLoads : Pass<"tile-merge-loads", "::mlir::ModuleOp"> {
     %d = tile.map sub(%b, %c) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
     tile.store %d, %out[%i, %c0] dims [1] bounded : tensor<1024xf32>, !v
     ```
-    After: `%d` is made of `%a`.
+    After: `%d` is computed from `%a`.
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
 include "tessera/Dialect/Tile/Transforms/GpuPasses.td"
+include "tessera/Dialect/Tile/Transforms/AsyncPasses.td"
 include "tessera/Dialect/Tile/Transforms/LaunchPasses.td"
 
 #endif

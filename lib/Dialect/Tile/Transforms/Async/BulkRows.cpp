@@ -1,7 +1,6 @@
-//===- BulkRows.cpp - Rows that the machine copies as a whole -----------------===//
+//===- BulkRows.cpp - Bulk copies of unaligned rows -----------------------===//
 #include "BulkRows.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Target/GpuDescription.h"
 
@@ -9,31 +8,32 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
 
-static constexpr int64_t kPiece = 16, kWorth = 1024; // bytes: of a piece of memory, and of a tile
+// Bytes: the alignment of bulk copies, and the smallest tile for which one pays off.
+static constexpr int64_t kAlignment = 16, kMinBytes = 1024;
 
 static int64_t bytesOfElement(Type type) { return std::max(1u, type.getIntOrFloatBitWidth() / 8); }
 
-static bool isWorthCopy(Value tile) {
-  BufferType room = rowBuffer(tile, 1);
-  return room.getElements() * room.getElementBytes() >= kWorth && room.isInOrder();
+static bool paysOff(Value tile) {
+  BufferType buffer = rowBuffer(tile, 1);
+  return buffer.getElements() * buffer.getElementBytes() >= kMinBytes && buffer.isInOrder();
 }
 
-bool tile::isLooseRow(const Coordinates &coordinates, Value view, ArrayRef<int64_t> dims,
-                      Value tile) {
+bool tile::isUnalignedRow(const Coordinates &coordinates, Value view, ArrayRef<int64_t> dims,
+                          Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getRank() != 1 || !cast<ViewType>(view.getType()).hasUnitStride(dims[0]) ||
-      coordinates.rowAlignment(view) >= kPiece)
+      coordinates.rowAlignment(view) >= kAlignment)
     return false;
-  return isWorthCopy(tile) &&
+  return paysOff(tile) &&
          llvm::equal(layoutOf(tile)->columns(Dim::Lane), ArrayRef<uint64_t>{1, 2, 4, 8, 16});
 }
 
 bool tile::isAlignedRow(Value view, Value tile) {
   return view.getDefiningOp<AlignedRowOp>() &&
-         cast<RankedTensorType>(tile.getType()).getRank() == 1 && isWorthCopy(tile);
+         cast<RankedTensorType>(tile.getType()).getRank() == 1 && paysOff(tile);
 }
 
-bool tile::isBetterBulkLoaded(Value tile) {
+bool tile::prefersBulkLoad(Value tile) {
   constexpr int64_t word = 4;
   return bytesOfElement(cast<RankedTensorType>(tile.getType()).getElementType()) < word;
 }
@@ -44,18 +44,18 @@ BufferType tile::rowBuffer(Value tile, int64_t stages, bool slack) {
   unsigned bits = layout.out().bits() - gf2::rank(layout.columnsOf({Dim::Block}));
   Layout memory(Space({{Dim::Offset, 1u << bits}}), layout.out(), gf2::units(bits));
   return BufferType::get(tile.getContext(), stages, withLayout(type, inAllBlocks(memory, layout)),
-                         slack ? kPiece / bytesOfElement(type.getElementType()) : 0);
+                         slack ? kAlignment / bytesOfElement(type.getElementType()) : 0);
 }
 
-Value tile::shiftOf(OpBuilder &builder, Location loc, Value view, ValueRange coords,
-                    ArrayRef<int64_t> dims) {
+Value tile::misalignmentOf(OpBuilder &builder, Location loc, Value view, ValueRange coords,
+                           ArrayRef<int64_t> dims) {
   SmallVector<Value> first(coords);
   first[dims[0]] = arith::ConstantIndexOp::create(builder, loc, 0);
-  int64_t elements = kPiece / bytesOfElement(cast<ViewType>(view.getType()).getElementType());
+  int64_t elements = kAlignment / bytesOfElement(cast<ViewType>(view.getType()).getElementType());
   return MisalignmentOp::create(builder, loc, builder.getIndexType(), view, first, elements);
 }
 
-Value tile::readRow(OpBuilder &builder, LoadOp load, Value buffer, Value stage, Value shift) {
+Value tile::readBulkRow(OpBuilder &builder, LoadOp load, Value buffer, Value stage, Value shift) {
   Location loc = load.getLoc();
   Value below;
   if (load.getPad()) {
@@ -71,9 +71,9 @@ Value tile::readRow(OpBuilder &builder, LoadOp load, Value buffer, Value stage, 
                               /*at=*/nullptr, load.getPadAttr());
 }
 
-SmallVector<Value> tile::coordsIn(LoadOp load, scf::ForOp loop, Value step) {
+SmallVector<Value> tile::coordsAtIteration(LoadOp load, scf::ForOp loop, Value iteration) {
   SmallVector<Value> coords(load.getCoords());
-  llvm::replace(coords, loop.getInductionVar(), step);
+  llvm::replace(coords, loop.getInductionVar(), iteration);
   return coords;
 }
 
@@ -85,7 +85,7 @@ bool tile::comesBefore(const Coordinates &coordinates, scf::ForOp loop, scf::For
   return end == begin || (x && y && *x == *y);
 }
 
-bool tile::runsOnce(const Coordinates &coordinates, scf::ForOp loop) {
+bool tile::isRemainderLoop(const Coordinates &coordinates, scf::ForOp loop) {
   auto cut = loop.getUpperBound().getDefiningOp<arith::MinSIOp>();
   std::optional<SymExpr> first = coordinates.expression(loop.getLowerBound()),
                          end = coordinates.expression(cut ? cut.getLhs() : loop.getUpperBound());
@@ -93,7 +93,7 @@ bool tile::runsOnce(const Coordinates &coordinates, scf::ForOp loop) {
          *first == end->operands()[0].floorDiv(end->operands()[1]);
 }
 
-Value tile::stageAfter(OpBuilder &builder, Location loc, Value stage, int64_t stages) {
+Value tile::nextStage(OpBuilder &builder, Location loc, Value stage, int64_t stages) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -103,8 +103,8 @@ Value tile::stageAfter(OpBuilder &builder, Location loc, Value stage, int64_t st
   return arith::SelectOp::create(builder, loc, isLast, index(0), next);
 }
 
-/// What the buffers of a kernel take.
-static uint64_t bytesTaken(KernelOp kernel) {
+/// The bytes of a kernel's buffers and mbarriers.
+static uint64_t allocatedBytes(KernelOp kernel) {
   uint64_t taken = 0;
   kernel.walk([&](Operation *op) {
     if (auto alloc = dyn_cast<AllocOp>(op))
@@ -118,28 +118,27 @@ static uint64_t bytesTaken(KernelOp kernel) {
 static constexpr uint64_t kReserved = CudaLimits::reservedSharedBytes;
 
 uint64_t tile::sharedBytesLeft(KernelOp kernel, uint64_t bytes, const GpuDescription &gpu) {
-  uint64_t taken = bytesTaken(kernel);
-  // Persistent CTAs have no others to share with but those that the hints say.
-  bool stays = llvm::any_of(kernel.getBody().front().getOps<scf::ForOp>(), isOverPrograms);
-  if (taken && !stays) {
-    uint64_t all = gpu.sm.sharedBytes,
-             blocks = std::max<uint64_t>(1, all / (taken + 2 * kReserved));
-    bytes = std::min(bytes, all / blocks - kReserved);
+  uint64_t taken = allocatedBytes(kernel);
+  // Persistent CTAs share an SM with no others.
+  bool isPersistent = llvm::any_of(kernel.getBody().front().getOps<scf::ForOp>(), isPersistentLoop);
+  if (taken && !isPersistent) {
+    uint64_t all = gpu.sm.sharedBytes, ctas = std::max<uint64_t>(1, all / (taken + 2 * kReserved));
+    bytes = std::min(bytes, all / ctas - kReserved);
   }
-  // Mailboxes are there all the time; those of a loop are counted with its exchanges.
+  // Distributed shared memory is allocated for the whole kernel; exchangedBytes counts the one of
+  // reductions in loops.
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
     taken += dsmemBytes(reduce);
   return bytes - std::min(bytes, taken);
 }
 
-uint64_t tile::bytesForRows(KernelOp kernel, uint64_t most, const GpuDescription &gpu) {
+uint64_t tile::sharedBytesForRows(KernelOp kernel, uint64_t most, const GpuDescription &gpu) {
   SharedFeatures features = sharedFeaturesOf(gpu);
   uint64_t bytes = most ? most : features.memoryBytes,
-           taken = bytesTaken(kernel) + exchangedBytes(kernel, features);
-  DictionaryAttr hints = kernel.getHintsAttr();
-  int64_t residents = getHint(hints, "min_ctas_per_sm").value_or(1),
-          warps = getHint(hints, "num_warps").value_or(4);
-  uint64_t blocks = std::max<int64_t>(residents, gpu.sm.warps / (4 * warps));
-  bytes = std::min(bytes, gpu.sm.sharedBytes / blocks - kReserved);
+           taken = allocatedBytes(kernel) + exchangedBytes(kernel, features);
+  int64_t residents = kernel.getField(TuningField::MinCtasPerSm).value_or(1),
+          warps = kernel.getNumWarps();
+  uint64_t ctas = std::max<int64_t>(residents, gpu.sm.warps / (4 * warps));
+  bytes = std::min(bytes, gpu.sm.sharedBytes / ctas - kReserved);
   return bytes - std::min(bytes, taken);
 }

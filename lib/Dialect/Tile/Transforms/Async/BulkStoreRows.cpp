@@ -1,15 +1,16 @@
-//===- BulkStoreRows.cpp - Unaligned rows are stored as a whole ------===//
+//===- BulkStoreRows.cpp - Store unaligned rows by bulk copies ------------===//
 //
-// Threads that store the elements of such a row one by one write pieces of memory's sectors. They
-// write them into a stage of shared memory instead, from where the row is sent. That is the stage
-// the row came from, where each thread writes over what it alone has read there and the row begins
-// alike; else one of the store's own, in loops one of three: while one is written, another is free,
-// and a third is sent.
+// Threads store the elements of an unaligned row one by one and write parts of sectors. They write
+// the row into a stage of shared memory instead, and a bulk copy (cp.async.bulk) stores it from
+// there. The stage is the one that the row was read from, if that has the same misalignment and
+// each thread overwrites only what it has read. Otherwise the store has its own buffer: one stage,
+// or a ring of three in a loop.
 //
 //===----------------------------------------------------------------------===//
 #include "BulkRows.h"
 
 #include "tessera/Dialect/Common/ModuleTarget.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,35 +22,41 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// Whether no two blocks of a cluster hold the same of a tile.
-static bool isSharedByAll(Value tile) {
+static constexpr StringLiteral kPass = "tile-bulk-store-rows";
+
+/// Whether each element of a tile is held by one CTA of the cluster only.
+static bool isHeldOnce(Value tile) {
   Layout layout = *layoutOf(tile);
   return !(layout.freeBits() & layout.in().mask({Dim::Block}));
 }
 
 namespace {
-class BulkStorer {
+class RowStorer {
 public:
-  BulkStorer(KernelOp kernel, uint64_t left) : kernel(kernel), coordinates(kernel), left(left) {}
+  RowStorer(KernelOp kernel, uint64_t left) : kernel(kernel), coordinates(kernel), left(left) {}
 
   void run() {
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
-      if (isLooseRow(coordinates, store.getView(), store.getDims(), store.getValue()) &&
-          isSharedByAll(store.getValue()))
+      if (!isUnalignedRow(coordinates, store.getView(), store.getDims(), store.getValue()))
+        return;
+      if (isHeldOnce(store.getValue()))
         stores.push_back(store);
+      else
+        missed(store, kPass, "HeldBySeveralCtas")
+            << remark::reason("several CTAs of the cluster hold the same elements of the row");
     });
-    llvm::for_each(stores, [&](StoreOp store) { send(store); });
+    llvm::for_each(stores, [&](StoreOp store) { storeRow(store); });
   }
 
 private:
-  void send(StoreOp store);
-  SharedLoadOp sourceOf(StoreOp store);
-  bool beginAlike(StoreOp store, MisalignmentOp shift);
+  void storeRow(StoreOp store);
+  SharedLoadOp reusableStage(StoreOp store);
+  bool haveSameMisalignment(StoreOp store, MisalignmentOp shift);
   bool isLastUse(SharedLoadOp read, StoreOp store);
-  /// Writes what is stored into a stage and sends it.
-  void sendFrom(StoreOp store, Value buffer, Value stage, Value shift, bool isRing);
-  /// Before the program ends.
+  /// Writes the tile into a stage and starts the bulk copy.
+  void storeFrom(StoreOp store, Value buffer, Value stage, Value shift, bool isRing);
+  /// Waits for all bulk copies from a buffer at the end of the kernel.
   void waitForAll(Value buffer, Location loc);
 
   KernelOp kernel;
@@ -58,8 +65,8 @@ private:
 };
 } // namespace
 
-/// Whether a store's rows lie as far behind multiples of 16 bytes as those of another view.
-bool BulkStorer::beginAlike(StoreOp store, MisalignmentOp shift) {
+/// Whether the rows of a store have the same misalignment as those of a load.
+bool RowStorer::haveSameMisalignment(StoreOp store, MisalignmentOp shift) {
   int64_t along = store.getDims()[0];
   if (!coordinates.beginAlike(store.getView(), shift.getView()))
     return false;
@@ -69,8 +76,8 @@ bool BulkStorer::beginAlike(StoreOp store, MisalignmentOp shift) {
   });
 }
 
-/// The loop whose steps are the stages that an access goes over.
-static scf::ForOp stagesOf(Operation *op) {
+/// The loop whose induction variable is the stage of an access.
+static scf::ForOp loopOverStages(Operation *op) {
   Value stage = isa<SharedLoadOp>(op)    ? cast<SharedLoadOp>(op).getStage()
                 : isa<SharedStoreOp>(op) ? cast<SharedStoreOp>(op).getStage()
                 : isa<BulkStoreOp>(op)   ? cast<BulkStoreOp>(op).getStage()
@@ -79,16 +86,16 @@ static scf::ForOp stagesOf(Operation *op) {
   return loop && stage == loop.getInductionVar() ? loop : scf::ForOp();
 }
 
-/// Whether nothing reads or fills the stage behind the store, nor is another row sent from it.
-bool BulkStorer::isLastUse(SharedLoadOp read, StoreOp store) {
+/// Whether nothing reads or fills the stage after the store, and no other row is stored from it.
+bool RowStorer::isLastUse(SharedLoadOp read, StoreOp store) {
   Block *body = &kernel.getBody().front();
   Operation *here = body->findAncestorOpInBlock(*store);
   return llvm::all_of(read.getBuffer().getUsers(), [&](Operation *user) {
     if (user == read || isa<BulkWaitOp>(user))
       return true;
-    if (auto send = dyn_cast<BulkStoreOp>(user); send && send.getStage() == read.getStage())
+    if (auto other = dyn_cast<BulkStoreOp>(user); other && other.getStage() == read.getStage())
       return false;
-    if (scf::ForOp own = stagesOf(read), other = stagesOf(user);
+    if (scf::ForOp own = loopOverStages(read), other = loopOverStages(user);
         own && other && comesBefore(coordinates, own, other))
       return true;
     Operation *there = body->findAncestorOpInBlock(*user);
@@ -97,18 +104,18 @@ bool BulkStorer::isLastUse(SharedLoadOp read, StoreOp store) {
   });
 }
 
-SharedLoadOp BulkStorer::sourceOf(StoreOp store) {
+SharedLoadOp RowStorer::reusableStage(StoreOp store) {
   for (auto read : store->getBlock()->getOps<SharedLoadOp>()) {
     auto shift =
         read.getShift() ? read.getShift().getDefiningOp<MisalignmentOp>() : MisalignmentOp();
     if (shift && read.getType() == store.getValue().getType() && read->isBeforeInBlock(store) &&
-        beginAlike(store, shift) && isLastUse(read, store))
+        haveSameMisalignment(store, shift) && isLastUse(read, store))
       return read;
   }
   return nullptr;
 }
 
-void BulkStorer::sendFrom(StoreOp store, Value buffer, Value stage, Value shift, bool isRing) {
+void RowStorer::storeFrom(StoreOp store, Value buffer, Value stage, Value shift, bool isRing) {
   OpBuilder builder(store);
   Location loc = store.getLoc();
   SharedStoreOp::create(builder, loc, store.getValue(), buffer, stage, shift);
@@ -119,7 +126,7 @@ void BulkStorer::sendFrom(StoreOp store, Value buffer, Value stage, Value shift,
   store.erase();
 }
 
-void BulkStorer::waitForAll(Value buffer, Location loc) {
+void RowStorer::waitForAll(Value buffer, Location loc) {
   Operation *end = kernel.getBody().front().getTerminator();
   auto last = dyn_cast_or_null<BulkWaitOp>(end->getPrevNode());
   OpBuilder builder(end);
@@ -127,44 +134,51 @@ void BulkStorer::waitForAll(Value buffer, Location loc) {
     BulkWaitOp::create(builder, loc, buffer, 0);
 }
 
-void BulkStorer::send(StoreOp store) {
+void RowStorer::storeRow(StoreOp store) {
   constexpr int64_t ring = 3;
   Location loc = store.getLoc();
   auto loop = dyn_cast<scf::ForOp>(store->getParentOp());
   Operation *outer = loop ? loop.getOperation() : store.getOperation();
-  if (outer->getParentOp() != kernel)
+  if (outer->getParentOp() != kernel) {
+    missed(store, kPass, "NestedLoop")
+        << remark::reason("the store is in a nested loop or a branch");
     return;
+  }
   OpBuilder builder(outer);
-  if (SharedLoadOp source = sourceOf(store)) {
-    sendFrom(store, source.getBuffer(), source.getStage(), source.getShift(), /*isRing=*/false);
+  if (SharedLoadOp source = reusableStage(store)) {
+    storeFrom(store, source.getBuffer(), source.getStage(), source.getShift(), /*isRing=*/false);
     return waitForAll(source.getBuffer(), loc);
   }
-  // In a loop from row to row each begins elsewhere.
+  // In a loop from row to row each row has its own misalignment.
   bool isAcross = loop && llvm::any_of(llvm::enumerate(store.getCoords()), [&](auto each) {
                     return int64_t(each.index()) != store.getDims()[0] &&
                            !loop.isDefinedOutsideOfLoop(each.value());
                   });
   BufferType type = rowBuffer(store.getValue(), loop ? ring : 1);
-  if (uint64_t(type.getAllBytes()) > left)
+  if (uint64_t(type.getAllBytes()) > left) {
+    missed(store, kPass, "SharedMemory")
+        << remark::reason("{0} stages of the row need {1} bytes of shared memory, and {2} are left",
+                          type.getStages(), type.getAllBytes(), left);
     return;
+  }
   left -= type.getAllBytes();
   Value buffer = AllocOp::create(builder, loc, type);
   Value stage = arith::ConstantIndexOp::create(builder, loc, 0);
   OpBuilder inside(store);
-  Value shift = shiftOf(isAcross ? inside : builder, loc, store.getView(), store.getCoords(),
-                        store.getDims());
+  Value shift = misalignmentOf(isAcross ? inside : builder, loc, store.getView(), store.getCoords(),
+                               store.getDims());
   if (loop) {
     IRRewriter rewriter(builder);
     loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         rewriter, stage, /*replaceInitOperandUsesInLoop=*/false,
         [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
-          return {stageAfter(inside, loc, carried[0], ring)};
+          return {nextStage(inside, loc, carried[0], ring)};
         }));
     stage = loop.getRegionIterArgs().back();
     outer = loop;
   }
   Operation *next = outer->getNextNode();
-  sendFrom(store, buffer, stage, shift, /*isRing=*/bool(loop));
+  storeFrom(store, buffer, stage, shift, /*isRing=*/bool(loop));
   if (!loop)
     return waitForAll(buffer, loc);
   builder.setInsertionPoint(next);
@@ -180,7 +194,7 @@ struct TileBulkStoreRows : tile::impl::TileBulkStoreRowsBase<TileBulkStoreRows> 
     if (failed(gpu))
       return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>())
-      BulkStorer(kernel, bytesForRows(kernel, most, *gpu)).run();
+      RowStorer(kernel, sharedBytesForRows(kernel, sharedBytes, *gpu)).run();
   }
 };
 } // namespace

@@ -1,4 +1,4 @@
-//===- FirstUse.h - Where a value is needed first --------------*- C++ -*-===//
+//===- FirstUse.h - The first use of a value in its block ------*- C++ -*-===//
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_FIRSTUSE_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_FIRSTUSE_H
 
@@ -6,7 +6,7 @@
 
 namespace tessera::tile {
 
-/// The operation of the block that makes the value by which it is used first, or inside of which.
+/// The first operation of the value's block that uses the value, itself or in a region.
 inline mlir::Operation *firstUse(mlir::Value value) {
   mlir::Block *block = value.getDefiningOp()->getBlock();
   mlir::Operation *first = block->getTerminator();

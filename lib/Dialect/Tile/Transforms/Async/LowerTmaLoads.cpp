@@ -1,18 +1,17 @@
-//===- LowerTmaLoads.cpp - Tiles that a loop streams come as boxes -----------===//
+//===- LowerTmaLoads.cpp - Pipeline the loads of a loop by TMA ------------===//
 //
-// Threads that copy a tile for a later iteration spend instructions and registers on addresses.
-// Where memory is laid out as the machine's tensor copies want it, one thread asks for the tile
-// instead: it comes into a stage by itself, swizzled so that fragments are read without conflicts,
-// and opens an mbarrier.
+// cp.async costs every thread instructions and registers for addresses. TMA needs one thread per
+// tile: it copies a box into a stage of shared memory, swizzled so that fragments are read without
+// bank conflicts, and arrives at the full barrier of the stage.
 //
-// Loads of a loop are in flight some iterations ahead, in stages that are used in turns. All that a
-// iteration takes opens one mbarrier, or what each product takes where warpgroups begin them; that
-// a stage may be filled again is what a barrier says. To begin a copy takes a warp long enough to
-// be seen, so that each load is begun by another one.
+// A loop has the loads of several iterations in flight, in a ring of stages. All loads of an
+// iteration share one full barrier; in kernels with wgmma the operands of each contraction have
+// their own. A CTA barrier precedes the refill of a stage (ReleaseStages.cpp replaces it by empty
+// barriers). Issuing a TMA load takes noticeable time, so each load is issued by another warp.
 //
-// A loop in one over programs, whose blocks stay, has its stages and mbarriers before that one,
-// which carries what is told of them: the copies go on with the next program's tiles under the end
-// of this one.
+// In a persistent kernel the stages and barriers outlive the K loop: the persistent loop carries
+// the stage, the phase and the position of the loads, and the loads of the next tile start under
+// the epilogue of the current one.
 //
 //===----------------------------------------------------------------------===//
 #include "BulkRows.h"
@@ -23,7 +22,7 @@
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
@@ -38,96 +37,131 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-namespace {
-class BulkLoader {
-public:
-  BulkLoader(scf::ForOp loop, scf::ForOp programs, const Coordinates &coordinates, unsigned stages,
-             unsigned lag, unsigned warps, bool hasGroups, SharedFeatures features)
-      : loop(loop), programs(programs), cursor(loop, programs), coordinates(coordinates),
-        stages(stages), lag(lag), warps(warps), hasGroups(hasGroups), features(features),
-        builder(programs ? programs : loop), loc(loop.getLoc()) {}
+static constexpr StringLiteral kPass = "tile-lower-tma-loads";
 
-  /// The bytes of the streams that were found, with their mbarriers.
+namespace {
+/// The TMA loads of one loop with a given number of stages.
+class TmaLoader {
+public:
+  TmaLoader(scf::ForOp loop, scf::ForOp tiles, const Coordinates &coordinates, unsigned stages,
+            unsigned lag, unsigned warps, bool hasGroups, SharedFeatures features)
+      : loop(loop), tiles(tiles), cursor(loop, tiles), coordinates(coordinates), stages(stages),
+        lag(lag), warps(warps), hasGroups(hasGroups), features(features),
+        builder(tiles ? tiles : loop), loc(loop.getLoc()) {}
+
+  /// Finds the loads that TMA can do; returns the bytes of their stages and barriers.
   uint64_t find();
-  /// What other exchanges take beside them: those of the loop, and of all the programs' where
-  /// stages are kept from one to the next.
+  /// The shared memory for layout conversions and reductions beside the stages: of the loop, or of
+  /// the whole persistent loop, whose stages outlive the K loop.
   uint64_t exchanged() {
-    SmallVector<Stream> all = streams;
-    all.append(more);
-    return exchangedBeside(all, programs ? programs : loop, features);
+    SmallVector<PipelinedLoad> all = found;
+    all.append(foundInRemainder);
+    return exchangedBytesBeside(all, tiles ? tiles : loop, features);
   }
-  /// Gives what the loop has become, the one over its last iterations, or the one over programs.
+  /// Returns the last loop that was rewritten: the loop itself, its remainder, or the persistent
+  /// loop.
   scf::ForOp rewrite();
+  /// Emits a remark for each load that was not found.
+  void remarkOthers();
+  bool isEmpty() const { return found.empty(); }
 
 private:
-  std::optional<Stream> streamOf(LoadOp load);
+  std::optional<PipelinedLoad> matchLoad(LoadOp load);
+  remark::detail::InFlightRemark decline(LoadOp load, StringRef name) {
+    return remarks ? missed(load, kPass, name) : remark::detail::InFlightRemark();
+  }
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
-  /// Puts streams together that open one mbarrier.
-  void bunch();
-  /// Finds a loop behind this one that goes on with all of its streams.
-  void findRest();
-  std::optional<Stream> streamIn(scf::ForOp next, const Stream &stream);
-  /// The tiles of the iteration at a place, if there is such an iteration.
-  void loadIteration(ValueRange place, Value stage);
-  /// A loop that begins with these stages, how often mbarriers have opened then, and, in one over
-  /// programs, where copies are.
-  scf::ForOp rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before);
+  /// Assigns the loads to full barriers.
+  void groupByBarrier();
+  /// Finds the loop over the remainder, if it continues all loads of this one.
+  void findRemainder();
+  std::optional<PipelinedLoad> matchInRemainder(scf::ForOp next, const PipelinedLoad &load);
+  /// Issues the loads of the iteration at a position into a stage, if there is such an iteration.
+  void loadIteration(ValueRange position, Value stage);
+  /// Rewrites one loop. `before` has the initial values that it carries: the stage that it reads,
+  /// the stage that it fills, the phase, and in a persistent loop the position of the loads.
+  scf::ForOp rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> taken, ValueRange before);
 
-  scf::ForOp loop, programs;
+  scf::ForOp loop, tiles; // the K loop, and the persistent loop around it or null
   Cursor cursor;
   const Coordinates &coordinates;
-  unsigned stages, lag,
-      warps; // lag: iterations that pass between a stage's last use and its next copy
-  bool hasGroups;
+  unsigned stages;
+  unsigned lag; // iterations between the last read of a stage and its refill
+  unsigned warps;
+  bool hasGroups; // whether the kernel uses wgmma
   SharedFeatures features;
   OpBuilder builder;
   Location loc;
-  SmallVector<Stream> streams;
-  /// The numbers of streams that one mbarrier is for, and the mbarriers of all stages.
-  struct Bunch {
-    Operation *taker;
-    SmallVector<unsigned> streams;
+  bool remarks = false; // whether matchLoad emits remarks
+  SmallVector<PipelinedLoad> found;
+  /// Loads, by their numbers, that share the full barriers of the stages.
+  struct BarrierGroup {
+    Operation *firstUser;
+    SmallVector<unsigned> loads;
     Value mbarriers;
   };
-  SmallVector<Bunch> bunches;
-  /// What a stream's copies have in common. A null coordinate stands for the iteration.
-  struct BulkLoad {
+  SmallVector<BarrierGroup> groups;
+  /// The operands that a load has in all iterations. A null coordinate stands for the iteration.
+  struct Source {
     Location loc;
     Value view;
     SmallVector<Value> coords;
     SmallVector<int64_t> dims;
     bool isBounded;
   };
-  SmallVector<BulkLoad> loads;
-  scf::ForOp rest;          // that takes tiles behind the loop, if there is one
-  SmallVector<Stream> more; // of that loop
-  Value end;                // behind the last iteration
+  SmallVector<Source> sources;
+  scf::ForOp remainder; // the loop that continues this one, or null
+  SmallVector<PipelinedLoad> foundInRemainder;
+  Value end; // after the last iteration
 };
 } // namespace
 
-/// The stage's layout is the one of those that tensor copies write from which tiles are read best.
-std::optional<Stream> BulkLoader::streamOf(LoadOp load) {
+/// The stage gets the swizzled layout from which the tile is read at the least cost.
+std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
   auto isFollowed = [&](Value coordinate) {
     return coordinate == loop.getInductionVar() || cursor.follow(coordinate);
   };
-  if (load->use_empty() || !isKnownAhead(loop, load) || !llvm::all_of(load.getCoords(), isFollowed))
+  if (load->use_empty())
     return std::nullopt;
-  Operation *wanted = wantedOf(load);
-  std::optional<unsigned> inner = boxedDim(load, coordinates);
-  if (!inner || wanted->getBlock() != load->getBlock())
+  if (!isKnownAhead(loop, load)) {
+    if (remarks)
+      remarkLoadedIndex(loop, load, kPass);
+    return std::nullopt;
+  }
+  if (!llvm::all_of(load.getCoords(), isFollowed)) {
+    decline(load, "CoordinateOfTile") << remark::reason(
+        "a coordinate of the next tile of the persistent loop is not known ahead");
+    return std::nullopt;
+  }
+  Operation *converted = convertedOf(load);
+  std::optional<unsigned> inner =
+      tmaInnerDim(load, coordinates, remarks ? StringRef(kPass) : StringRef());
+  if (!inner || converted->getBlock() != load->getBlock())
     return std::nullopt;
   RankedTensorType type = load.getType();
-  Layout layout = *layoutOf(wanted->getResult(0));
+  Layout layout = *layoutOf(converted->getResult(0));
   unsigned bits = type.getElementTypeBitWidth();
   SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
   std::optional<BlockPart> part = partOfBlock(layout);
-  if (bits < 8 || !part)
+  if (bits < 8) {
+    decline(load, "ElementType") << remark::reason("elements of {0} have less than 8 bits",
+                                                   type.getElementType());
     return std::nullopt;
+  }
+  if (!part) {
+    decline(load, "ClusterLayout")
+        << remark::reason("the CTAs of the cluster hold parts of the tile that are no boxes");
+    return std::nullopt;
+  }
   if (part->blocks > 1)
     shape[part->dim] /= part->blocks;
   for (auto [i, size] : llvm::enumerate(shape))
-    if (i != *inner && size > Box::kMostElements)
+    if (i != *inner && size > Box::kMostElements) {
+      decline(load, "BoxTooLarge")
+          << remark::reason("dimension {0} of the tile has {1} elements, and a box at most {2}", i,
+                            size, int64_t(Box::kMostElements));
       return std::nullopt;
+    }
   std::optional<Layout> best;
   unsigned least = 0;
   for (unsigned span : {128u, 64u, 32u}) {
@@ -143,34 +177,56 @@ std::optional<Stream> BulkLoader::streamOf(LoadOp load) {
       least = read.cost();
     }
   }
-  if (!best)
+  if (!best) {
+    decline(load, "TileTooSmall") << remark::reason(
+        "{0} bytes along the contiguous dimension and {1} in all fill no swizzle "
+        "pattern of 32, 64 or 128 bytes",
+        shape[*inner] * bits / 8, uint64_t(type.getNumElements()) / part->blocks * bits / 8);
     return std::nullopt;
-  return Stream{load, wanted, BufferType::get(load.getContext(), stages, withLayout(type, *best)),
-                Value()};
+  }
+  return PipelinedLoad{load, converted,
+                       BufferType::get(load.getContext(), stages, withLayout(type, *best)),
+                       Value()};
 }
 
-/// All programs have the same iterations where these are counted across programs.
-uint64_t BulkLoader::find() {
+/// The loads of a persistent kernel run across tiles: all tiles then have the same iterations.
+uint64_t TmaLoader::find() {
   uint64_t bytes = 0;
-  auto isSame = [&](Value bound) { return !programs || programs.isDefinedOutsideOfLoop(bound); };
+  auto isSame = [&](Value bound) { return !tiles || tiles.isDefinedOutsideOfLoop(bound); };
   if (!llvm::all_of(ArrayRef<Value>{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
                     isSame))
     return 0;
   for (auto load : loop.getBody()->getOps<LoadOp>())
-    if (std::optional<Stream> stream = streamOf(load)) {
-      streams.push_back(*stream);
-      bytes += stream->buffer.getAllBytes();
+    if (std::optional<PipelinedLoad> match = matchLoad(load)) {
+      found.push_back(*match);
+      bytes += match->type.getAllBytes();
     }
-  bunch();
-  findRest();
-  // Stages that are given back have another mbarrier for that. A row of mbarriers begins at a
-  // multiple of 16 bytes.
+  groupByBarrier();
+  findRemainder();
+  // Released stages have empty barriers, too. An array of mbarriers is aligned to 16 bytes.
   unsigned mbarriers = releasesStages(loop->getParentOfType<KernelOp>()) ? 2 : 1;
-  return bytes + mbarriers * bunches.size() * llvm::alignTo<16>(stages * MbarrierType::kBytes);
+  return bytes + mbarriers * groups.size() * llvm::alignTo<16>(stages * MbarrierType::kBytes);
 }
 
-/// Whether an operation takes what comes of another one, in their block.
-static bool comesOf(Operation *op, Operation *other) {
+void TmaLoader::remarkOthers() {
+  if (!loop.getContext()->getRemarkEngine())
+    return;
+  auto isVarying = [&](Value bound) { return tiles && !tiles.isDefinedOutsideOfLoop(bound); };
+  if (llvm::any_of(ArrayRef<Value>{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
+                   isVarying)) {
+    missed(loop, kPass, "IterationsVary")
+        << remark::reason("the tiles of the persistent loop have different numbers of iterations");
+    return;
+  }
+  remarks = true;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (llvm::none_of(found, [&](const PipelinedLoad &each) { return each.load == load; }))
+      (void)matchLoad(load);
+  remarks = false;
+}
+
+/// Whether an operation depends on another one of its block.
+static bool dependsOn(Operation *op, Operation *other) {
   llvm::SmallSetVector<Operation *, 16> made;
   made.insert(op);
   for (unsigned i = 0; i < made.size(); ++i)
@@ -183,159 +239,165 @@ static bool comesOf(Operation *op, Operation *other) {
   return op != other && made.contains(other);
 }
 
-/// What is taken only behind another product of warpgroups is waited for there. The first stream of
-/// a bunch is taken first.
-void BulkLoader::bunch() {
-  auto takerOf = [](const Stream &stream) { return firstUse(stream.wanted->getResult(0)); };
-  llvm::stable_sort(streams, [&](const Stream &a, const Stream &b) {
-    return takerOf(a)->isBeforeInBlock(takerOf(b));
+/// With wgmma, an operand whose first use depends on another contraction has a barrier of its own:
+/// the wait for it stands there. A group is in order of first uses.
+void TmaLoader::groupByBarrier() {
+  auto firstUserOf = [](const PipelinedLoad &load) {
+    return firstUse(load.converted->getResult(0));
+  };
+  llvm::stable_sort(found, [&](const PipelinedLoad &a, const PipelinedLoad &b) {
+    return firstUserOf(a)->isBeforeInBlock(firstUserOf(b));
   });
-  for (auto [i, stream] : llvm::enumerate(streams)) {
-    Operation *taker = takerOf(stream);
-    auto *known = llvm::find_if(
-        bunches, [&](const Bunch &each) { return !hasGroups || !comesOf(taker, each.taker); });
-    if (known == bunches.end())
-      known = &bunches.emplace_back(Bunch{taker, {}, Value()});
-    known->streams.push_back(i);
+  for (auto [i, load] : llvm::enumerate(found)) {
+    Operation *firstUser = firstUserOf(load);
+    auto *known = llvm::find_if(groups, [&](const BarrierGroup &each) {
+      return !hasGroups || !dependsOn(firstUser, each.firstUser);
+    });
+    if (known == groups.end())
+      known = &groups.emplace_back(BarrierGroup{firstUser, {}, Value()});
+    known->loads.push_back(i);
   }
 }
 
-/// The same tiles as a stream's, in another loop.
-std::optional<Stream> BulkLoader::streamIn(scf::ForOp next, const Stream &stream) {
-  LoadOp load = stream.load;
+/// The load of the same tiles in the loop over the remainder.
+std::optional<PipelinedLoad> TmaLoader::matchInRemainder(scf::ForOp next,
+                                                         const PipelinedLoad &match) {
+  LoadOp load = match.load;
   for (auto other : next.getBody()->getOps<LoadOp>()) {
-    Operation *wanted = wantedOf(other);
+    Operation *converted = convertedOf(other);
     if (other.getView() == load.getView() && other.getDims() == load.getDims() &&
         other.getType() == load.getType() && isKnownAhead(next, other) &&
-        wanted->getBlock() == other->getBlock() &&
-        coordsIn(other, next, loop.getInductionVar()) == SmallVector<Value>(load.getCoords()))
-      return Stream{other, wanted, stream.buffer, Value()};
+        converted->getBlock() == other->getBlock() &&
+        coordsAtIteration(other, next, loop.getInductionVar()) ==
+            SmallVector<Value>(load.getCoords()))
+      return PipelinedLoad{other, converted, match.type, Value()};
   }
   return std::nullopt;
 }
 
-/// Whether a loop's bounds are known not to be the wrong way round.
-static bool areInOrder(const Coordinates &coordinates, Value low, Value high) {
+/// Whether `low` <= `high` is known of a loop's bounds.
+static bool isAtMost(const Coordinates &coordinates, Value low, Value high) {
   if (auto most = high.getDefiningOp<arith::MaxSIOp>())
-    return areInOrder(coordinates, low, most.getLhs()) ||
-           areInOrder(coordinates, low, most.getRhs());
+    return isAtMost(coordinates, low, most.getLhs()) || isAtMost(coordinates, low, most.getRhs());
   if (getConstantIntValue(low) == 0)
     return coordinates.isNonNegative(high);
   std::optional<SymExpr> first = coordinates.expression(low), end = coordinates.expression(high);
   return low == high || (first && end && (*end - *first).isNonNegative());
 }
 
-/// Whether a loop begins where the one before it ends, and that has no iterations behind its end.
-static bool goesOn(const Coordinates &coordinates, scf::ForOp loop, scf::ForOp next) {
+/// Whether `next` begins at the upper bound of `loop`, which is not below its lower bound.
+static bool continues(const Coordinates &coordinates, scf::ForOp loop, scf::ForOp next) {
   std::optional<SymExpr> end = coordinates.expression(loop.getUpperBound()),
                          begin = coordinates.expression(next.getLowerBound());
   return (loop.getUpperBound() == next.getLowerBound() || (end && begin && *end == *begin)) &&
-         areInOrder(coordinates, loop.getLowerBound(), loop.getUpperBound());
+         isAtMost(coordinates, loop.getLowerBound(), loop.getUpperBound());
 }
 
-/// Where warpgroups multiply: tiles of the last iterations, which are not whole, come with the
-/// others.
-void BulkLoader::findRest() {
+/// With wgmma, the loop over the partial last tile uses the same stages.
+void TmaLoader::findRemainder() {
   Operation *op = loop->getNextNode();
   while (op && !isa<scf::ForOp>(op))
     op = op->getNextNode();
   auto next = dyn_cast_or_null<scf::ForOp>(op);
-  if (!hasGroups || !next || !goesOn(coordinates, loop, next) ||
+  if (!hasGroups || !next || !continues(coordinates, loop, next) ||
       getConstantIntValue(next.getStep()) != 1 || getConstantIntValue(loop.getStep()) != 1)
     return;
   Operation *bound = next.getUpperBound().getDefiningOp();
-  if (bound && bound->getBlock() == loop->getBlock() && (programs || !bound->isBeforeInBlock(loop)))
+  if (bound && bound->getBlock() == loop->getBlock() && (tiles || !bound->isBeforeInBlock(loop)))
     return;
-  for (const Stream &stream : streams) {
-    std::optional<Stream> other = streamIn(next, stream);
+  for (const PipelinedLoad &load : found) {
+    std::optional<PipelinedLoad> other = matchInRemainder(next, load);
     if (!other) {
-      more.clear();
+      foundInRemainder.clear();
       return;
     }
-    more.push_back(*other);
+    foundInRemainder.push_back(*other);
   }
-  rest = next;
+  remainder = next;
 }
 
-void BulkLoader::loadIteration(ValueRange place, Value stage) {
-  Value exists = cursor.exists(builder, loc, place, end);
-  for (const Bunch &bunch : bunches) {
-    auto branch = scf::IfOp::create(builder, loc, exists);
+void TmaLoader::loadIteration(ValueRange position, Value stage) {
+  Value hasIteration = cursor.hasIteration(builder, loc, position, end);
+  for (const BarrierGroup &group : groups) {
+    auto branch = scf::IfOp::create(builder, loc, hasIteration);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
-    for (unsigned i : bunch.streams) {
-      BulkLoad &load = loads[i];
+    for (unsigned i : group.loads) {
+      Source &source = sources[i];
       SmallVector<Value> coords;
-      for (Value coordinate : load.coords)
-        coords.push_back(coordinate ? cursor.at(place, coordinate) : place[0]);
-      TmaLoadOp::create(builder, load.loc, load.view, coords, load.dims, streams[i].room, stage,
-                        bunch.mbarriers, stage, load.isBounded, i % warps);
+      for (Value coordinate : source.coords)
+        coords.push_back(coordinate ? cursor.at(position, coordinate) : position[0]);
+      TmaLoadOp::create(builder, source.loc, source.view, coords, source.dims, found[i].buffer,
+                        stage, group.mbarriers, stage, source.isBounded, i % warps);
     }
   }
 }
 
-scf::ForOp BulkLoader::rewrite() {
-  if (streams.empty())
-    return programs ? programs : loop;
-  for (auto [i, stream] : llvm::enumerate(streams)) {
-    stream.room = AllocOp::create(builder, loc, stream.buffer);
+scf::ForOp TmaLoader::rewrite() {
+  if (found.empty())
+    return tiles ? tiles : loop;
+  for (auto [i, each] : llvm::enumerate(found)) {
+    LoadOp load = each.load;
+    each.buffer = AllocOp::create(builder, loc, each.type);
     bool isBounded =
-        stream.load.getPad().has_value() || (rest && more[i].load.getPad().has_value());
-    loads.push_back({stream.load.getLoc(), stream.load.getView(),
-                     coordsIn(stream.load, loop, Value()),
-                     SmallVector<int64_t>(stream.load.getDims()), isBounded});
+        load.getPad().has_value() || (remainder && foundInRemainder[i].load.getPad().has_value());
+    sources.push_back({load.getLoc(), load.getView(), coordsAtIteration(load, loop, Value()),
+                       SmallVector<int64_t>(load.getDims()), isBounded});
   }
-  for (Bunch &bunch : bunches)
-    bunch.mbarriers = MbarrierAllocOp::create(
-        builder, loc, MbarrierType::get(loop.getContext(), stages), bunch.streams.size());
+  for (BarrierGroup &group : groups)
+    group.mbarriers = MbarrierAllocOp::create(
+        builder, loc, MbarrierType::get(loop.getContext(), stages), group.loads.size());
   end = loop.getUpperBound();
-  if (rest)
-    end = arith::MaxSIOp::create(builder, loc, end, rest.getUpperBound());
-  SmallVector<Value> place = cursor.begin(builder);
+  if (remainder)
+    end = arith::MaxSIOp::create(builder, loc, end, remainder.getUpperBound());
+  SmallVector<Value> position = cursor.begin(builder);
   for (unsigned stage = 0; stage + lag + 1 < stages; ++stage) {
-    loadIteration(place, number(stage));
-    place = cursor.next(builder, loc, place, end);
+    loadIteration(position, number(stage));
+    position = cursor.next(builder, loc, position, end);
   }
   SmallVector<Value> before = {number(0), number(stages - 1 - lag), number(0)};
   if (lag)
     before.push_back(number(stages - 1));
-  if (programs) {
-    before.append(place);
+  if (tiles) {
+    before.append(position);
     IRRewriter rewriter(builder);
-    Value program = programs.getInductionVar();
-    programs = cast<scf::ForOp>(*programs.replaceWithAdditionalYields(
+    Value tile = tiles.getInductionVar();
+    tiles = cast<scf::ForOp>(*tiles.replaceWithAdditionalYields(
         rewriter, before, /*replaceInitOperandUsesInLoop=*/false,
         [](OpBuilder &, Location, ArrayRef<BlockArgument> carried) {
           return SmallVector<Value>(carried.begin(), carried.end());
         }));
-    cursor.replace(program, programs);
-    for (BulkLoad &load : loads)
-      llvm::replace(load.coords, program, programs.getInductionVar());
-    before = llvm::to_vector_of<Value>(programs.getRegionIterArgs().take_back(before.size()));
+    cursor.replace(tile, tiles);
+    for (Source &source : sources)
+      llvm::replace(source.coords, tile, tiles.getInductionVar());
+    before = llvm::to_vector_of<Value>(tiles.getRegionIterArgs().take_back(before.size()));
   }
-  loop = rewrite(loop, streams, before);
-  for (auto [stream, other] : llvm::zip(streams, more))
-    other.room = stream.room;
-  scf::ForOp last = rest ? rewrite(rest, more, loop.getResults().take_back(before.size())) : loop;
-  if (!programs)
+  loop = rewrite(loop, found, before);
+  for (auto [load, other] : llvm::zip(found, foundInRemainder))
+    other.buffer = load.buffer;
+  scf::ForOp last =
+      remainder ? rewrite(remainder, foundInRemainder, loop.getResults().take_back(before.size()))
+                : loop;
+  if (!tiles)
     return last;
-  auto yield = cast<scf::YieldOp>(programs.getBody()->getTerminator());
+  auto yield = cast<scf::YieldOp>(tiles.getBody()->getTerminator());
   yield->setOperands(yield.getNumOperands() - before.size(), before.size(),
                      last.getResults().take_back(before.size()));
-  return programs;
+  return tiles;
 }
 
-/// It carries the stage that it reads, the one that it fills, how often the mbarriers have opened,
-/// and, where it does not fill that one, the stage that the iteration before has read.
-scf::ForOp BulkLoader::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, ValueRange before) {
+/// The loop carries the stage that it reads, the stage that it fills, the phase of the full
+/// barriers, and with a lag the stage that the previous iteration has read.
+scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> taken,
+                              ValueRange before) {
   builder.setInsertionPoint(loop);
   IRRewriter rewriter(builder);
-  SmallVector<Operation *>
-      takers; // the first of each bunch, which may be another one in the last iterations
-  for (const Bunch &bunch : bunches) {
+  // The first use of each group; another load may be the first one in the remainder.
+  SmallVector<Operation *> firstUsers;
+  for (const BarrierGroup &group : groups) {
     SmallVector<Operation *> all = llvm::map_to_vector(
-        bunch.streams, [&](unsigned i) { return firstUse(taken[i].wanted->getResult(0)); });
-    takers.push_back(
+        group.loads, [&](unsigned i) { return firstUse(taken[i].converted->getResult(0)); });
+    firstUsers.push_back(
         *llvm::min_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); }));
   }
   loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
@@ -343,52 +405,66 @@ scf::ForOp BulkLoader::rewrite(scf::ForOp loop, MutableArrayRef<Stream> taken, V
       [&](OpBuilder &inside, Location, ArrayRef<BlockArgument> carried) -> SmallVector<Value> {
         OpBuilder::InsertionGuard guard(builder);
         builder.restoreInsertionPoint(inside.saveInsertionPoint());
-        Value next = stageAfter(builder, loc, carried[0], stages),
-              free = stageAfter(builder, loc, carried[1], stages);
+        Value next = nextStage(builder, loc, carried[0], stages),
+              free = nextStage(builder, loc, carried[1], stages);
         Value isFirst =
             arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, next, number(0));
         Value more = arith::AddIOp::create(builder, loc, carried[2], number(1));
-        SmallVector<Value> behind = {
+        SmallVector<Value> yielded = {
             next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
         if (lag)
-          behind.push_back(stageAfter(builder, loc, carried[3], stages));
-        if (programs)
-          behind.append(
+          yielded.push_back(nextStage(builder, loc, carried[3], stages));
+        if (tiles)
+          yielded.append(
               cursor.next(builder, loc, llvm::to_vector_of<Value>(carried.drop_front(3)), end));
-        return behind;
+        return yielded;
       }));
   auto carried = loop.getRegionIterArgs().take_back(before.size());
   builder.setInsertionPointToStart(loop.getBody());
-  MbarrierWaitOp::create(builder, loc, bunches.front().mbarriers, carried[0], carried[2]);
+  MbarrierWaitOp::create(builder, loc, groups.front().mbarriers, carried[0], carried[2]);
   Value ahead = loop.getInductionVar();
-  for (unsigned i = 1; i + lag < stages && !programs; ++i)
+  for (unsigned i = 1; i + lag < stages && !tiles; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
-  loadIteration(programs ? ValueRange(carried.drop_front(3)) : ValueRange(ahead), carried[1]);
-  for (auto [bunch, taker] : llvm::drop_begin(llvm::zip(bunches, takers))) {
-    builder.setInsertionPoint(taker);
-    MbarrierWaitOp::create(builder, loc, bunch.mbarriers, carried[0], carried[2]);
+  loadIteration(tiles ? ValueRange(carried.drop_front(3)) : ValueRange(ahead), carried[1]);
+  for (auto [group, firstUser] : llvm::drop_begin(llvm::zip(groups, firstUsers))) {
+    builder.setInsertionPoint(firstUser);
+    MbarrierWaitOp::create(builder, loc, group.mbarriers, carried[0], carried[2]);
   }
-  for (Stream &stream : taken) {
-    Value result = stream.wanted->getResult(0);
+  for (PipelinedLoad &load : taken) {
+    Value result = load.converted->getResult(0);
     builder.setInsertionPoint(firstUse(result));
-    Value read = SharedLoadOp::create(builder, stream.wanted->getLoc(), result.getType(),
-                                      stream.room, carried[0]);
+    Value read = SharedLoadOp::create(builder, load.converted->getLoc(), result.getType(),
+                                      load.buffer, carried[0]);
     result.replaceAllUsesWith(read);
-    if (stream.wanted != stream.load)
-      stream.wanted->erase();
-    stream.load.erase();
+    if (load.converted != load.load)
+      load.converted->erase();
+    load.load.erase();
   }
   return loop;
 }
 
-/// Whether an iteration has more to do than products, which the warps that begin copies are not
-/// missed for. Where products alone stand between two barriers, all warps wait for these: threads'
-/// own copies, which stand between the products, are quicker there.
-static bool hasOtherWork(scf::ForOp loop) {
+/// Whether an iteration does elementwise work or reductions, which hide the issue of TMA loads.
+/// With mma.sync and nothing else between two barriers all warps wait for the issuing ones:
+/// cp.async between the MMAs is faster there.
+static bool hasElementwiseWork(scf::ForOp loop) {
   return llvm::any_of(*loop.getBody(), llvm::IsaPred<MapOp, tile::ReduceOp>);
 }
 
-static scf::ForOp firstLoop(scf::ForOp around) {
+/// Says why TMA does not load the operands of a loop that does nothing but mma.sync: TMA cannot, or
+/// cp.async is faster.
+static void remarkOnlyContractions(scf::ForOp loop, const Coordinates &coordinates) {
+  if (!loop.getContext()->getRemarkEngine() || loop.getBody()->getOps<MmaOp>().empty())
+    return;
+  bool canLoad = true;
+  for (auto load : loop.getBody()->getOps<LoadOp>())
+    if (load.getDims().size() > 1 && isKnownAhead(loop, load))
+      canLoad &= tmaInnerDim(load, coordinates, kPass).has_value();
+  if (canLoad)
+    missed(loop, kPass, "OnlyContractions")
+        << remark::reason("the loop does nothing but mma.sync, for which cp.async is faster");
+}
+
+static scf::ForOp firstInnerLoop(scf::ForOp around) {
   auto loops = around.getBody()->getOps<scf::ForOp>();
   return loops.empty() ? scf::ForOp() : *loops.begin();
 }
@@ -402,39 +478,53 @@ struct TileLowerTmaLoads : tile::impl::TileLowerTmaLoadsBase<TileLowerTmaLoads> 
     if (failed(gpu))
       return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      DictionaryAttr hints = kernel.getHintsAttr();
-      std::optional<int64_t> wanted = getHint(hints, "use_tma");
+      std::optional<int64_t> wanted = kernel.getField(TuningField::UseTma);
       if (wanted == 0)
         continue;
       Coordinates coordinates(kernel);
       SharedFeatures features = sharedFeaturesOf(*gpu);
-      uint64_t left = sharedBytesLeft(kernel, most ? most : features.memoryBytes, *gpu);
-      bool hasGroups = getHint(hints, "wgmma").value_or(0);
-      // Mbarriers are made once: a loop inside of another one comes to them again, unless that
-      // carries how often they have opened.
+      uint64_t left =
+          sharedBytesLeft(kernel, sharedBytes ? sharedBytes : features.memoryBytes, *gpu);
+      bool hasGroups = kernel.isOn(TuningField::Wgmma);
+      // Mbarriers are initialized once: a nested loop would find them in another phase, unless the
+      // outer loop carries the phase.
       Operation *next = nullptr;
       for (Operation *op = &kernel.getBody().front().front(); op; op = next) {
         next = op->getNextNode();
         auto loop = dyn_cast<scf::ForOp>(op);
-        scf::ForOp programs = loop && hasGroups && isOverPrograms(loop) ? loop : scf::ForOp();
+        scf::ForOp programs = loop && hasGroups && isPersistentLoop(loop) ? loop : scf::ForOp();
         if (programs)
-          loop = firstLoop(programs);
-        if (!loop || (!wanted && !hasOtherWork(loop)))
+          loop = firstInnerLoop(programs);
+        if (!loop)
           continue;
-        // Tiles for warpgroups come as far ahead as memory allows.
-        unsigned room = getHint(hints, "num_stages").value_or(stages),
+        if (!wanted && !hasElementwiseWork(loop)) {
+          if (!hasGroups)
+            remarkOnlyContractions(loop, coordinates);
+          continue;
+        }
+        // wgmma uses as many stages as fit.
+        unsigned room = kernel.getField(TuningField::NumStages).value_or(stages),
                  fewest = hasGroups ? 2 : room;
         for (bool isDone = false; room >= fewest && !isDone; --room) {
-          // What blocks of a cluster tell each other takes a while.
+          // An arrival at the empty barrier of another CTA of the cluster takes long: refill later.
           constexpr unsigned kLag = 2;
-          unsigned lag = getHint(hints, "cluster_axis") && !programs ? std::min(kLag, room - 2) : 0;
-          BulkLoader fetcher(loop, programs, coordinates, room, lag,
-                             getHint(hints, "num_warps").value_or(4), hasGroups, features);
-          uint64_t bytes = fetcher.find();
-          isDone = bytes + fetcher.exchanged() <= left;
+          bool isSpread = kernel.getField(LaunchField::ClusterAxis) && !programs;
+          unsigned lag = isSpread ? std::min(kLag, room - 2) : 0;
+          TmaLoader pipeline(loop, programs, coordinates, room, lag, kernel.getNumWarps(),
+                             hasGroups, features);
+          uint64_t bytes = pipeline.find(), needed = bytes + pipeline.exchanged();
+          isDone = needed <= left;
           if (isDone) {
             left -= bytes;
-            next = fetcher.rewrite()->getNextNode();
+            pipeline.remarkOthers();
+            next = pipeline.rewrite()->getNextNode();
+            if (bytes)
+              kernel.noteUse(TuningField::NumStages, room, "shared memory for TMA loads of a loop");
+          } else if (room == fewest && !pipeline.isEmpty()) {
+            missed(loop, kPass, "SharedMemory")
+                << remark::reason("{0} stages need {1} bytes of shared memory with the loop's "
+                                  "layout conversions, and {2} are left",
+                                  room, needed, left);
           }
         }
       }

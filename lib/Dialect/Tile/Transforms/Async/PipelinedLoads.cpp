@@ -1,35 +1,109 @@
-//===- PipelinedLoads.cpp - Loads that a loop has in flight ahead ----------------===//
+//===- PipelinedLoads.cpp - Loads with several stages in flight -----------===//
 #include "PipelinedLoads.h"
 #include "Numerics/Zero.h"
+
+#include "tessera/Dialect/Common/Remarks.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
 
-std::optional<unsigned> tile::boxedDim(LoadOp load, const Coordinates &coordinates) {
-  constexpr int64_t kPiece = 16; // bytes
+/// Whether a value of a loop's body is computed from a tile that the body loads.
+static bool dependsOnLoadedTile(scf::ForOp loop, Value value) {
+  Operation *op = loop.isDefinedOutsideOfLoop(value) ? nullptr : value.getDefiningOp();
+  return op && (isa<ExtractOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+                  return dependsOnLoadedTile(loop, operand);
+                }));
+}
+
+void tile::remarkLoadedIndex(scf::ForOp loop, LoadOp load, StringRef pass) {
+  if (!load.getContext()->getRemarkEngine())
+    return;
+  for (auto [dim, coordinate] : llvm::enumerate(load.getCoords()))
+    if (dependsOnLoadedTile(loop, coordinate)) {
+      missed(load, pass, "LoadedIndex") << remark::reason(
+          "coordinate {0} is computed from an index that the iteration loads: it is not known "
+          "ahead",
+          dim);
+      return;
+    }
+}
+
+std::optional<unsigned> tile::tmaInnerDim(LoadOp load, const Coordinates &coordinates,
+                                          StringRef pass) {
+  constexpr int64_t kAlignment = 16; // bytes
+  auto decline = [&](StringRef name) {
+    return pass.empty() ? remark::detail::InFlightRemark() : missed(load, pass, name);
+  };
   ViewType view = load.getView().getType();
-  bool isWritten =
-      llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, BulkStoreOp>);
-  if (isWritten || !isZeroOrNone(load.getPad()) || view.getRank() > Box::kMostDims ||
-      load.getDims().size() < 2 || coordinates.rowAlignment(load.getView()) < kPiece)
+  // TMA is for tiles of two dimensions and more.
+  if (load.getDims().size() < 2)
     return std::nullopt;
+  if (llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, BulkStoreOp>)) {
+    decline("ViewIsWritten") << remark::reason("the kernel writes the view that it loads");
+    return std::nullopt;
+  }
+  if (!isZeroOrNone(load.getPad())) {
+    decline("PaddingNotZero") << remark::reason("the tile is padded with {0}, and TMA pads with 0",
+                                                Attribute(*load.getPad()));
+    return std::nullopt;
+  }
+  if (view.getRank() > Box::kMostDims) {
+    decline("TooManyDimensions") << remark::reason(
+        "the view has {0} dimensions, and a tensor map at most {1}", view.getRank(),
+        int64_t(Box::kMostDims));
+    return std::nullopt;
+  }
+  if (int64_t alignment = coordinates.rowAlignment(load.getView()); alignment < kAlignment) {
+    decline("UnalignedRows") << remark::reason(
+        "rows are known to be {0}-byte aligned, and TMA needs {1}", alignment, kAlignment);
+    return std::nullopt;
+  }
   std::optional<unsigned> inner;
   for (unsigned dim = 0; dim < view.getRank(); ++dim) {
-    const auto *place = llvm::find(load.getDims(), dim);
-    bool isNext = view.hasUnitStride(dim) && place != load.getDims().end();
-    if (isNext && inner)
+    const auto *position = llvm::find(load.getDims(), dim);
+    bool isInner = view.hasUnitStride(dim) && position != load.getDims().end();
+    if (isInner && inner) {
+      decline("SeveralContiguousDimensions")
+          << remark::reason("several dimensions of {0} have stride 1", view);
       return std::nullopt;
-    if (isNext)
-      inner = place - load.getDims().begin();
-    else if (view.hasUnitStride(dim) || view.getStrides()[dim] == 0 ||
-             (view.getStrides()[dim] < 0 && !coordinates.hasPositiveStride(load.getView(), dim)))
+    }
+    if (isInner) {
+      inner = position - load.getDims().begin();
+    } else if (view.hasUnitStride(dim)) {
+      decline("ContiguousDimensionNotInTile")
+          << remark::reason("dimension {0} is contiguous and not a dimension of the tile", dim);
       return std::nullopt;
+    } else if (view.getStrides()[dim] == 0 ||
+               (view.getStrides()[dim] < 0 &&
+                !coordinates.hasPositiveStride(load.getView(), dim))) {
+      decline("StrideNotPositive")
+          << remark::reason("the stride of dimension {0} is not known to be positive", dim);
+      return std::nullopt;
+    }
   }
+  if (!inner)
+    decline("NoContiguousDimension")
+        << remark::reason("no dimension of {0} is known to have stride 1", view);
   return inner;
 }
 
-/// Where a stage began that a loop carries, in the first of the loops behind each other that do.
+void tile::remarkOperandsWithoutTma(MmaOp mma, const Coordinates &coordinates, StringRef pass) {
+  auto look = [&](Value operand, StringRef name) {
+    auto load = operand.getDefiningOp<LoadOp>();
+    auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
+    if (!loop || !isKnownAhead(loop, load))
+      missed(mma, pass, "OperandNotStreamed") << remark::reason(
+          "wgmma is not used: {0} is not loaded by a loop whose tiles are known ahead", name);
+    else if (!tmaInnerDim(load, coordinates, pass))
+      missed(mma, pass, "OperandWithoutTma")
+          << remark::reason("wgmma is not used: TMA cannot load {0}", name);
+  };
+  look(mma.getLhs(), "lhs");
+  look(mma.getRhs(), "rhs");
+}
+
+/// The initial stage of a value that a loop, or a chain of loops, carries.
 static std::optional<int64_t> startOf(Value stage) {
   auto argument = dyn_cast<BlockArgument>(stage);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
@@ -41,20 +115,19 @@ static std::optional<int64_t> startOf(Value stage) {
   return getConstantIntValue(start);
 }
 
-/// By how many iterations the stage of one value is before that of another, of those that are used
-/// in turns.
-static std::optional<int64_t> iterationsBetween(Value before, Value behind, int64_t stages) {
-  std::optional<int64_t> first = startOf(before), last = startOf(behind);
+/// The number of iterations after which one carried stage has the value of another one.
+static std::optional<int64_t> iterationsBetween(Value before, Value after, int64_t stages) {
+  std::optional<int64_t> first = startOf(before), last = startOf(after);
   return first && last ? std::optional((*last - *first + stages) % stages) : std::nullopt;
 }
 
-int64_t tile::lagOf(TmaLoadOp refill, Value read) {
+int64_t tile::refillLag(TmaLoadOp refill, Value read) {
   int64_t stages = refill.getBuffer().getType().getStages();
   std::optional<int64_t> iterations = iterationsBetween(refill.getStage(), read, stages);
   return iterations ? (*iterations + stages - 1) % stages : 0;
 }
 
-Value tile::leftBefore(TmaLoadOp refill, Value read) {
+Value tile::stageOfPreviousIteration(TmaLoadOp refill, Value read) {
   auto argument = dyn_cast<BlockArgument>(read);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
   if (loop)

@@ -1,66 +1,75 @@
-//===- PipelinedLoads.h - Loads that a loop has in flight ahead --------*- C++ -*-===//
+//===- PipelinedLoads.h - Loads with several stages in flight --*- C++ -*-===//
 //
-// What the passes share that bring the tiles of later iterations into stages of shared memory, by
-// threads' copies (PipelineLoops.cpp) or as boxes (LowerTmaLoads.cpp).
+// Shared by the passes that load the tiles of later iterations into stages of shared memory: by
+// cp.async (PipelineLoops.cpp) or by TMA (LowerTmaLoads.cpp).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_PIPELINEDLOADS_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_PIPELINEDLOADS_H
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 namespace tessera::tile {
 
-/// A load of a loop, what it is converted to if it is, and the room for its tiles.
-struct Stream {
+/// A load of a loop, and the stages for its tiles.
+struct PipelinedLoad {
   LoadOp load;
-  mlir::Operation *wanted; // the conversion, or the load itself
-  BufferType buffer;
-  mlir::Value room;
+  mlir::Operation *converted; // the layout conversion of the load, or the load itself
+  BufferType type;
+  mlir::Value buffer;
 };
 
-/// Whether warps give stages back at mbarriers of their own (ReleaseStages.cpp): those of several
-/// groups that multiply. Blocks that share an SM are in different places of an iteration anyway.
+/// Whether warps release stages at empty barriers (ReleaseStages.cpp): kernels with several
+/// warpgroups that do wgmma, and one CTA per SM. CTAs that share an SM overlap anyway.
 inline bool releasesStages(KernelOp kernel) {
-  constexpr int64_t kGroup = 4; // warps that multiply together
-  mlir::DictionaryAttr hints = kernel.getHintsAttr();
-  return getHint(hints, "wgmma").value_or(0) && getHint(hints, "num_warps").value_or(4) > kGroup &&
-         getHint(hints, "min_ctas_per_sm").value_or(1) <= 1;
+  constexpr int64_t kGroup = 4; // warps of a warpgroup
+  return kernel.isOn(TuningField::Wgmma) && kernel.getNumWarps() > kGroup &&
+         kernel.getField(TuningField::MinCtasPerSm).value_or(1) <= 1;
 }
 
-/// Whether the loop's step moves the load, and nothing else does.
+/// Whether the coordinates of a load in a later iteration are known: one is the induction variable,
+/// and the others do not change in the loop.
 inline bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load) {
-  mlir::Value step = loop.getInductionVar();
-  return llvm::is_contained(load.getCoords(), step) &&
+  mlir::Value iteration = loop.getInductionVar();
+  return llvm::is_contained(load.getCoords(), iteration) &&
          llvm::all_of(load.getCoords(), [&](mlir::Value coordinate) {
-           return coordinate == step || loop.isDefinedOutsideOfLoop(coordinate);
+           return coordinate == iteration || loop.isDefinedOutsideOfLoop(coordinate);
          });
 }
 
-/// Of a load that tensor copies can bring, the tile's dimension with the neighbours in memory: the
-/// view is one that a tensor map can describe, and that nobody writes.
-std::optional<unsigned> boxedDim(LoadOp load, const Coordinates &coordinates);
+/// Emits the remark of a pass that a load is not pipelined, if one of its coordinates is computed
+/// from an index that the same loop loads.
+void remarkLoadedIndex(mlir::scf::ForOp loop, LoadOp load, llvm::StringRef pass);
 
-/// What a load is converted to, if nothing else takes it, or the load itself.
-inline mlir::Operation *wantedOf(LoadOp load) {
+/// The contiguous dimension of the tile of a load that TMA can do; none if the view is written in
+/// the kernel or no tensor map describes it. `pass` is the pass that says so by a remark, or empty.
+std::optional<unsigned> tmaInnerDim(LoadOp load, const Coordinates &coordinates,
+                                    llvm::StringRef pass = "");
+
+/// Emits the remarks of a pass that a contraction does not use wgmma because TMA does not load an
+/// operand.
+void remarkOperandsWithoutTma(MmaOp mma, const Coordinates &coordinates, llvm::StringRef pass);
+
+/// The layout conversion of a load, if it is the only use, or the load itself.
+inline mlir::Operation *convertedOf(LoadOp load) {
   auto convert = load->hasOneUse() ? mlir::dyn_cast<ConvertOp>(*load->user_begin()) : ConvertOp();
   return convert ? convert.getOperation() : load.getOperation();
 }
 
-/// Of a copy into a stage that a loop carries, as it does the one that it reads: how many
-/// iterations ago the iteration was whose stage it fills, beside the last one.
-int64_t lagOf(TmaLoadOp refill, mlir::Value read);
-/// The stage that the iteration before has read, if the loop carries it.
-mlir::Value leftBefore(TmaLoadOp refill, mlir::Value read);
+/// A TMA load refills a stage that an earlier iteration has read: the number of iterations between
+/// that one and the previous one. `read` is the stage that the current iteration reads.
+int64_t refillLag(TmaLoadOp refill, mlir::Value read);
+/// The stage that the previous iteration has read, if the loop carries it.
+mlir::Value stageOfPreviousIteration(TmaLoadOp refill, mlir::Value read);
 
-/// What the loop's other exchanges may take of shared memory at once.
-inline uint64_t exchangedBeside(llvm::ArrayRef<Stream> streams, mlir::scf::ForOp loop,
-                                SharedFeatures features) {
+/// The shared memory for the loop's layout conversions and reductions, without the conversions of
+/// pipelined loads.
+inline uint64_t exchangedBytesBeside(llvm::ArrayRef<PipelinedLoad> loads, mlir::scf::ForOp loop,
+                                     SharedFeatures features) {
   return exchangedBytes(loop, features, [&](mlir::Operation *op) {
-    return llvm::any_of(streams, [&](const Stream &stream) { return stream.wanted == op; });
+    return llvm::any_of(loads, [&](const PipelinedLoad &load) { return load.converted == op; });
   });
 }
 

@@ -1,18 +1,19 @@
-//===- ReleaseStages.cpp - Stages that warps give back at mbarriers -------------===//
+//===- ReleaseStages.cpp - Empty barriers for pipeline stages -------------===//
 //
-// A barrier of the block before a stage is filled again holds all warpgroups in the same place of a
-// iteration: all multiply, and then all work on sums. At an mbarrier each warp tells that it has
-// left a stage, and only the one that fills the stage waits there; groups drift apart by as many
-// iterations as there are stages, and some multiply while others do not.
+// A CTA barrier before the refill of a stage keeps all warpgroups in the same part of an iteration:
+// all do wgmma, then all do elementwise work. With an empty barrier per stage each warp arrives
+// when it has read the stage, and only the warp that issues the refill waits. Warpgroups can then
+// be apart by as many iterations as there are stages, and the wgmma of one overlaps with the
+// elementwise work of another.
 //
-// A stage's iterations are counted by the loop: the mbarrier behind which tiles come has opened
-// `phase` times before an iteration, and so often have warps left the stage. The copies of a
-// iteration fill the stage of the iteration before, and wait until that was left once more; or,
-// where that takes long, one of some iterations before.
+// The loop's phase counts how often the full barrier of a stage has completed, which is also how
+// often the warps have released the stage. The TMA loads of an iteration refill the stage of the
+// previous iteration, or of an earlier one in a cluster, and wait for one release more.
 //
 //===----------------------------------------------------------------------===//
 #include "PipelinedLoads.h"
 
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 using namespace mlir;
@@ -24,34 +25,38 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-release-stages";
+
 namespace {
-/// Where the warps of a block have read a stage.
+/// The wait after which the warps have read a stage.
 struct Release {
-  WgmmaWaitOp behind;
-  Value stage; // none: the one that the product of the iteration before has read
+  WgmmaWaitOp after;
+  Value stage; // null: the stage that the wgmma of the previous iteration has read
 };
 
-class Releaser {
+class StageReleaser {
 public:
-  Releaser(MbarrierAllocOp mbarriers, unsigned warps) : mbarriers(mbarriers), warps(warps) {}
+  StageReleaser(MbarrierAllocOp mbarriers, unsigned warps) : mbarriers(mbarriers), warps(warps) {}
   void run();
 
 private:
+  /// Finds the refills and the releases. Returns false, with a remark, if stages cannot be
+  /// released.
   bool find();
-  std::optional<Release> releaseOf(WgmmaOp mma);
-  MbarrierWaitOp iterationOf(TmaLoadOp refill);
+  std::optional<Release> matchRelease(WgmmaOp mma);
+  MbarrierWaitOp fullWaitOf(TmaLoadOp refill);
   Value phaseOf(TmaLoadOp refill, bool isNext);
 
-  MbarrierAllocOp mbarriers; // that the copies open
+  MbarrierAllocOp mbarriers; // the full barriers
   unsigned warps;
   SmallVector<TmaLoadOp> refills;
   SmallVector<std::pair<Block *, Release>> releases;
 };
 } // namespace
 
-/// The wait behind which a product is over, in its iteration or, where the loop has it in flight,
-/// in the next one.
-std::optional<Release> Releaser::releaseOf(WgmmaOp mma) {
+/// The wait after which a wgmma is complete: in its iteration, or in the next one if the loop keeps
+/// it in flight.
+std::optional<Release> StageReleaser::matchRelease(WgmmaOp mma) {
   auto stageOf = [&](Value buffer) -> Value {
     return buffer == mma.getRhs() ? Value(mma.getRhsStage()) : Value(mma.getLhsStage());
   };
@@ -64,58 +69,58 @@ std::optional<Release> Releaser::releaseOf(WgmmaOp mma) {
         return std::nullopt;
       stage = stageOf(buffer);
     }
-  int64_t behind = -1; // groups that are closed behind it
+  int64_t later = -1; // commit groups after the one of `mma`
   WgmmaWaitOp first;
   for (Operation *op = mma->getNextNode(); op; op = op->getNextNode()) {
-    behind += isa<WgmmaCommitOp>(op);
+    later += isa<WgmmaCommitOp>(op);
     auto wait = dyn_cast<WgmmaWaitOp>(op);
-    if (wait && behind >= int64_t(wait.getPending()))
+    if (wait && later >= int64_t(wait.getPending()))
       return Release{wait, stage};
     if (wait && !first)
       first = wait;
   }
-  // One group more is closed in each iteration.
-  bool isNext = first && behind == 0 && first.getPending() == 1 &&
+  // Each iteration commits one group.
+  bool isNext = first && later == 0 && first.getPending() == 1 &&
                 isa<scf::ForOp>(mma->getBlock()->getParentOp());
   return isNext ? std::optional(Release{first, Value()}) : std::nullopt;
 }
 
-/// The wait of a refill's iteration for its own tiles.
-MbarrierWaitOp Releaser::iterationOf(TmaLoadOp refill) {
+/// The wait at the full barrier in the iteration of a refill.
+MbarrierWaitOp StageReleaser::fullWaitOf(TmaLoadOp refill) {
   auto branch = dyn_cast<scf::IfOp>(refill->getParentOp());
   if (!branch)
     return nullptr;
-  for (auto await : branch->getBlock()->getOps<MbarrierWaitOp>())
-    return await->isBeforeInBlock(branch) && await.getMbarriers().getType() == mbarriers.getType()
-               ? await
+  for (auto wait : branch->getBlock()->getOps<MbarrierWaitOp>())
+    return wait->isBeforeInBlock(branch) && wait.getMbarriers().getType() == mbarriers.getType()
+               ? wait
                : nullptr;
   return nullptr;
 }
 
-/// How often the stage of the iteration before was left before that, by its lowest bit. Where each
-/// iteration tells of the stage that it fills, all stages were left once in as many iterations as
-/// there are.
-Value Releaser::phaseOf(TmaLoadOp refill, bool isNext) {
-  MbarrierWaitOp iteration = iterationOf(refill);
-  int64_t lag = lagOf(refill, iteration.getMbarrier()) + (isNext ? 0 : 1);
+/// The phase of the empty barrier that a refill waits for. It is the phase of the current
+/// iteration, or the one before if the stage was last read before the ring of stages wrapped
+/// around.
+Value StageReleaser::phaseOf(TmaLoadOp refill, bool isNext) {
+  MbarrierWaitOp wait = fullWaitOf(refill);
+  int64_t lag = refillLag(refill, wait.getMbarrier()) + (isNext ? 0 : 1);
   if (!lag)
-    return iteration.getPhase();
+    return wait.getPhase();
   OpBuilder builder(refill->getParentOp());
   Location loc = mbarriers.getLoc();
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   Value isFirst = lag == 1 ? arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                                   iteration.getMbarrier(), number(0))
+                                                   wait.getMbarrier(), number(0))
                            : arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                                   iteration.getMbarrier(), number(lag));
-  Value before = arith::AddIOp::create(builder, loc, iteration.getPhase(), number(-1));
-  return arith::SelectOp::create(builder, loc, isFirst, before, iteration.getPhase());
+                                                   wait.getMbarrier(), number(lag));
+  Value before = arith::AddIOp::create(builder, loc, wait.getPhase(), number(-1));
+  return arith::SelectOp::create(builder, loc, isFirst, before, wait.getPhase());
 }
 
-/// All that reads the stages are products, of which each iteration has one group; all iterations
-/// leave their stages alike.
-bool Releaser::find() {
+/// Only wgmma of one commit group per iteration reads the stages, and all iterations release them
+/// after the same wait.
+bool StageReleaser::find() {
   SmallVector<Value> buffers;
   for (Operation *user : mbarriers->getUsers())
     if (auto load = dyn_cast<TmaLoadOp>(user)) {
@@ -123,8 +128,8 @@ bool Releaser::find() {
         return false;
       if (!llvm::is_contained(buffers, load.getBuffer()))
         buffers.push_back(load.getBuffer());
-      // Before the loop, stages are filled for the first time.
-      if (!getConstantIntValue(load.getStage()) || iterationOf(load))
+      // Loads of the prologue fill stages for the first time.
+      if (!getConstantIntValue(load.getStage()) || fullWaitOf(load))
         refills.push_back(load);
     }
   llvm::SmallPtrSet<Operation *, 4> seen;
@@ -133,53 +138,70 @@ bool Releaser::find() {
       auto mma = dyn_cast<WgmmaOp>(user);
       if (isa<TmaLoadOp>(user) || (mma && !seen.insert(mma).second))
         continue;
-      std::optional<Release> release = mma ? releaseOf(mma) : std::nullopt;
-      if (!release)
+      if (!mma) {
+        missed(user, kPass, "ReadByThreads")
+            << remark::reason("threads read the stage: a CTA barrier precedes its refill");
         return false;
+      }
+      std::optional<Release> release = matchRelease(mma);
+      if (!release) {
+        missed(mma, kPass, "WaitNotFound") << remark::reason(
+            "no wait of this or the next iteration completes the wgmma that reads the stage");
+        return false;
+      }
       auto *known =
           llvm::find_if(releases, [&](const auto &each) { return each.first == mma->getBlock(); });
       if (known == releases.end())
         releases.push_back({mma->getBlock(), *release});
-      else if (known->second.behind != release->behind || known->second.stage != release->stage)
+      else if (known->second.after != release->after || known->second.stage != release->stage) {
+        missed(mma, kPass, "SeveralWaits") << remark::reason(
+            "the iteration completes the wgmma that read the stage at several waits");
         return false;
+      }
     }
   bool isNext = !releases.empty() && !releases.front().second.stage;
-  // Stages that are filled later are those of iterations before.
-  auto isTold = [&](TmaLoadOp refill) {
-    MbarrierWaitOp iteration = iterationOf(refill);
-    return iteration && (!isNext || !lagOf(refill, iteration.getMbarrier()) ||
-                         leftBefore(refill, iteration.getMbarrier()));
+  // A refill with a lag fills a stage of an earlier iteration.
+  auto isReleased = [&](TmaLoadOp refill) {
+    MbarrierWaitOp wait = fullWaitOf(refill);
+    return wait && (!isNext || !refillLag(refill, wait.getMbarrier()) ||
+                    stageOfPreviousIteration(refill, wait.getMbarrier()));
   };
-  return !refills.empty() && llvm::all_of(refills, isTold) &&
-         llvm::all_of(releases, [&](const auto &each) { return !each.second.stage == isNext; });
+  if (refills.empty())
+    return false;
+  if (llvm::all_of(refills, isReleased) &&
+      llvm::all_of(releases, [&](const auto &each) { return !each.second.stage == isNext; }))
+    return true;
+  missed(refills.front(), kPass, "RefillOrder") << remark::reason(
+      "the iteration in which warps have read the stage that is refilled is not known");
+  return false;
 }
 
-void Releaser::run() {
+void StageReleaser::run() {
   if (!find())
     return;
   OpBuilder builder(mbarriers);
   Location loc = mbarriers.getLoc();
   builder.setInsertionPointAfter(mbarriers);
-  auto left = MbarrierAllocOp::create(builder, loc, mbarriers.getType(), warps);
+  auto empty = MbarrierAllocOp::create(builder, loc, mbarriers.getType(), warps);
   bool isNext = !releases.front().second.stage;
   for (auto &[block, release] : releases) {
-    builder.setInsertionPointAfter(release.behind);
+    builder.setInsertionPointAfter(release.after);
     Value stage = release.stage;
     if (!stage)
       for (TmaLoadOp refill : refills)
         if (block->findAncestorOpInBlock(*refill))
-          stage = lagOf(refill, iterationOf(refill).getMbarrier())
-                      ? leftBefore(refill, iterationOf(refill).getMbarrier())
+          stage = refillLag(refill, fullWaitOf(refill).getMbarrier())
+                      ? stageOfPreviousIteration(refill, fullWaitOf(refill).getMbarrier())
                       : Value(refill.getStage());
     if (stage)
-      MbarrierArriveOp::create(builder, loc, left, stage);
+      MbarrierArriveOp::create(builder, loc, empty, stage);
   }
-  llvm::DenseMap<Operation *, Value> phases; // by branch
+  llvm::DenseMap<Operation *, Value> phases; // by the branch around the refills
   for (TmaLoadOp refill : refills) {
     Value &phase = phases[refill->getParentOp()];
     if (!phase)
       phase = phaseOf(refill, isNext);
-    refill.getEmptyMutable().assign(left);
+    refill.getEmptyMutable().assign(empty);
     refill.getEmptyIndexMutable().assign(refill.getStage());
     refill.getEmptyPhaseMutable().assign(phase);
   }
@@ -193,10 +215,10 @@ struct TileReleaseStages : tile::impl::TileReleaseStagesBase<TileReleaseStages> 
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       if (!releasesStages(kernel))
         continue;
-      int64_t warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
+      int64_t warps = kernel.getNumWarps();
       for (MbarrierAllocOp mbarriers :
            llvm::to_vector(kernel.getBody().front().getOps<MbarrierAllocOp>()))
-        Releaser(mbarriers, warps).run();
+        StageReleaser(mbarriers, warps).run();
     }
   }
 };

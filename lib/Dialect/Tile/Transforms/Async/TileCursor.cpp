@@ -1,4 +1,4 @@
-//===- TileCursor.cpp - Where a loop's copies are, across programs ------------===//
+//===- TileCursor.cpp - The position of loads across tiles ----------------===//
 #include "TileCursor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,17 +10,16 @@ using namespace tessera;
 using namespace tessera::tile;
 
 bool Cursor::follow(Value value) {
-  if (!programs || programs.isDefinedOutsideOfLoop(value))
+  if (!tiles || tiles.isDefinedOutsideOfLoop(value))
     return true;
   SmallVector<Operation *> made;
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     Value next = open.pop_back_val();
-    if (next == programs.getInductionVar() || programs.isDefinedOutsideOfLoop(next))
+    if (next == tiles.getInductionVar() || tiles.isDefinedOutsideOfLoop(next))
       continue;
     Operation *op = next.getDefiningOp();
-    if (!op || op->getBlock() != programs.getBody() || op->getNumRegions() ||
-        !isMemoryEffectFree(op))
+    if (!op || op->getBlock() != tiles.getBody() || op->getNumRegions() || !isMemoryEffectFree(op))
       return false;
     made.push_back(op);
     open.append(op->operand_begin(), op->operand_end());
@@ -34,60 +33,63 @@ bool Cursor::follow(Value value) {
   return true;
 }
 
-/// Behind the last program, what was computed for it: its operations may not stand for others.
-SmallVector<Value> Cursor::followed(OpBuilder &builder, Value program) {
+/// After the last tile, the values stay those of the last tile: the operations may be undefined for
+/// others.
+SmallVector<Value> Cursor::followed(OpBuilder &builder, Value tile) {
   IRMapping map;
-  Location loc = programs.getLoc();
+  Location loc = tiles.getLoc();
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  Value last = arith::SubIOp::create(builder, loc, programs.getUpperBound(), one);
-  map.map(programs.getInductionVar(), arith::MinSIOp::create(builder, loc, program, last));
+  Value last = arith::SubIOp::create(builder, loc, tiles.getUpperBound(), one);
+  map.map(tiles.getInductionVar(), arith::MinSIOp::create(builder, loc, tile, last));
   for (Operation *op : operations)
     builder.clone(*op, map);
   return llvm::map_to_vector(values, [&](Value value) { return map.lookupOrDefault(value); });
 }
 
 SmallVector<Value> Cursor::begin(OpBuilder &builder) {
-  SmallVector<Value> place = {first};
-  if (programs) {
-    place.push_back(programs.getLowerBound());
-    place.append(followed(builder, place[1]));
+  SmallVector<Value> position = {first};
+  if (tiles) {
+    position.push_back(tiles.getLowerBound());
+    position.append(followed(builder, position[1]));
   }
-  return place;
+  return position;
 }
 
-SmallVector<Value> Cursor::next(OpBuilder &builder, Location loc, ValueRange place, Value end) {
-  Value iteration = arith::AddIOp::create(builder, loc, place[0], step);
-  if (!programs)
+SmallVector<Value> Cursor::next(OpBuilder &builder, Location loc, ValueRange position, Value end) {
+  Value iteration = arith::AddIOp::create(builder, loc, position[0], step);
+  if (!tiles)
     return {iteration};
   Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, iteration, end);
-  auto branch = scf::IfOp::create(builder, loc, place.getTypes(), isLast, /*withElseRegion=*/true);
+  auto branch =
+      scf::IfOp::create(builder, loc, position.getTypes(), isLast, /*withElseRegion=*/true);
   OpBuilder inside = branch.getThenBodyBuilder();
-  Value program = arith::AddIOp::create(inside, loc, place[1], programs.getStep());
-  SmallVector<Value> begun = {first, program};
-  begun.append(followed(inside, program));
-  scf::YieldOp::create(inside, loc, begun);
+  Value tile = arith::AddIOp::create(inside, loc, position[1], tiles.getStep());
+  SmallVector<Value> start = {first, tile};
+  start.append(followed(inside, tile));
+  scf::YieldOp::create(inside, loc, start);
   inside = branch.getElseBodyBuilder();
-  SmallVector<Value> same(place);
+  SmallVector<Value> same(position);
   same[0] = iteration;
   scf::YieldOp::create(inside, loc, same);
   return branch.getResults();
 }
 
-Value Cursor::exists(OpBuilder &builder, Location loc, ValueRange place, Value end) {
-  Value isIteration = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, place[0], end);
-  if (!programs)
+Value Cursor::hasIteration(OpBuilder &builder, Location loc, ValueRange position, Value end) {
+  Value isIteration =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position[0], end);
+  if (!tiles)
     return isIteration;
-  Value isProgram = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, place[1],
-                                          programs.getUpperBound());
-  return arith::AndIOp::create(builder, loc, isIteration, isProgram);
+  Value isTile = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, position[1],
+                                       tiles.getUpperBound());
+  return arith::AndIOp::create(builder, loc, isIteration, isTile);
 }
 
-void Cursor::replace(Value program, scf::ForOp by) {
-  llvm::replace(values, program, by.getInductionVar());
-  programs = by;
+void Cursor::replace(Value tile, scf::ForOp by) {
+  llvm::replace(values, tile, by.getInductionVar());
+  tiles = by;
 }
 
-Value Cursor::at(ValueRange place, Value value) {
+Value Cursor::at(ValueRange position, Value value) {
   const auto *known = llvm::find(values, value);
-  return known == values.end() ? value : place[2 + (known - values.begin())];
+  return known == values.end() ? value : position[2 + (known - values.begin())];
 }

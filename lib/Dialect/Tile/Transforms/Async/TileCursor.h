@@ -1,9 +1,11 @@
-//===- TileCursor.h - Where a loop's copies are, across programs ----*- C++ -*-===//
+//===- TileCursor.h - The position of loads across tiles -------*- C++ -*-===//
 //
-// The copies of a loop run some iterations ahead of it. Where the loop stands in one over programs,
-// they go on with the iterations of the next program, and the places of their tiles with them: all
-// that places are computed of from the program's number is computed for the copies once more,
-// whenever these come to another program.
+// The TMA loads of a K loop run some iterations ahead of it. Inside a persistent loop they go on
+// with the first iterations of the next tile. Everything that their coordinates are computed from
+// the tile's number is then computed again for the loads, whenever they reach another tile.
+//
+// A position is a list of values that the loops carry: the iteration, the tile, and the followed
+// values of that tile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_ASYNC_TILECURSOR_H
@@ -16,35 +18,33 @@ namespace tessera::tile {
 
 class Cursor {
 public:
-  /// Of a loop in the body of one over programs, or alone.
-  Cursor(mlir::scf::ForOp loop, mlir::scf::ForOp programs)
-      : first(loop.getLowerBound()), step(loop.getStep()), programs(programs) {}
+  /// The cursor of a loop in the body of a persistent loop, or of one without (`tiles` is null).
+  Cursor(mlir::scf::ForOp loop, mlir::scf::ForOp tiles)
+      : first(loop.getLowerBound()), step(loop.getStep()), tiles(tiles) {}
 
-  /// Whether it finds a value of the loop's surroundings for any program; such a value is known
-  /// from then on.
+  /// Whether a value outside of the loop can be computed for any tile; positions contain it then.
   bool follow(mlir::Value value);
-  /// The place before the first iteration, as values to carry: the iteration, the program, and what
-  /// was followed.
+  /// The position of the first iteration of the first tile.
   llvm::SmallVector<mlir::Value> begin(mlir::OpBuilder &builder);
-  /// The place behind one; the iterations of a program end there.
+  /// The position after another one; `end` is the upper bound of the iterations of a tile.
   llvm::SmallVector<mlir::Value> next(mlir::OpBuilder &builder, mlir::Location loc,
-                                      mlir::ValueRange place, mlir::Value end);
-  /// Whether there is an iteration at a place.
-  mlir::Value exists(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange place,
-                     mlir::Value end);
-  /// Takes the loop over programs by which one with that program's number was replaced.
-  void replace(mlir::Value program, mlir::scf::ForOp by);
-  /// What a value is at a place.
-  mlir::Value at(mlir::ValueRange place, mlir::Value value);
+                                      mlir::ValueRange position, mlir::Value end);
+  /// Whether there is an iteration at a position.
+  mlir::Value hasIteration(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange position,
+                           mlir::Value end);
+  /// Replaces the persistent loop, whose induction variable was `tile`, by another one.
+  void replace(mlir::Value tile, mlir::scf::ForOp by);
+  /// A value at a position.
+  mlir::Value at(mlir::ValueRange position, mlir::Value value);
 
 private:
-  /// What was followed, for a program.
-  llvm::SmallVector<mlir::Value> followed(mlir::OpBuilder &builder, mlir::Value program);
+  /// Computes the followed values for a tile.
+  llvm::SmallVector<mlir::Value> followed(mlir::OpBuilder &builder, mlir::Value tile);
 
-  mlir::Value first, step; // of iterations
-  mlir::scf::ForOp programs;
-  llvm::SmallVector<mlir::Value> values;         // that are followed
-  llvm::SetVector<mlir::Operation *> operations; // that make them, in order
+  mlir::Value first, step; // of the iterations
+  mlir::scf::ForOp tiles;
+  llvm::SmallVector<mlir::Value> values;         // the followed values
+  llvm::SetVector<mlir::Operation *> operations; // that compute them, in program order
 };
 
 } // namespace tessera::tile

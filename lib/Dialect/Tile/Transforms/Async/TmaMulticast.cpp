@@ -1,19 +1,19 @@
-//===- TmaMulticast.cpp - Tiles that come once for all blocks of a cluster -===//
+//===- TmaMulticast.cpp - One TMA load for all CTAs of a cluster ----------===//
 //
-// Blocks that have neighbouring columns of a product read the same rows of its left operand. Each
-// asks for a part of these, which the machine brings to all: memory is asked once for what each
-// block would ask for.
+// CTAs with neighbouring column tiles of a matrix product load the same tiles of the left operand.
+// Each CTA of the cluster loads a part of the tile and multicasts it to all: the tile is read from
+// L2 once.
 //
-// A block's copies then write into stages of others. They wait at an mbarrier that warps of all
-// blocks tell; whoever tells it is waited for, so that no block ends while others still tell it
-// something. What comes into a block is what that block itself waits for.
+// A multicast load writes into the stages of other CTAs. It waits at an empty barrier at which the
+// warps of all CTAs arrive. Warps arrive only for refills that take place, so that no CTA exits
+// while another one still arrives at its barriers. The full barrier stays local to a CTA.
 //
 //===----------------------------------------------------------------------===//
 #include "PipelinedLoads.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -25,26 +25,29 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-tma-multicast";
+
 namespace {
-/// The copies that open some mbarriers, and how their stages are given back.
-class Sharer {
+/// The TMA loads of one array of full barriers, and the releases of their stages.
+class Multicast {
 public:
-  Sharer(MbarrierAllocOp mbarriers, int64_t blocks) : mbarriers(mbarriers), blocks(blocks) {}
+  Multicast(MbarrierAllocOp mbarriers, int64_t blocks) : mbarriers(mbarriers), blocks(blocks) {}
+  /// Finds the loads to multicast. Returns false, with a remark, if there are none.
   bool find();
   void rewrite();
-  /// The first copies, before any stage is given back.
+  /// The first load of the prologue.
   Operation *first() { return shared.front(); }
 
 private:
   MbarrierAllocOp mbarriers;
   int64_t blocks;
-  MbarrierAllocOp left;
-  SmallVector<TmaLoadOp> shared; // in order of the program
+  MbarrierAllocOp empty;
+  SmallVector<TmaLoadOp> shared; // the multicast loads, in program order
   SmallVector<std::pair<MbarrierArriveOp, scf::IfOp>> releases;
 };
 } // namespace
 
-/// The branch behind a release in which stages are filled again that are given back so.
+/// The branch after a release that refills the released stages.
 static scf::IfOp refillOf(MbarrierArriveOp arrive) {
   for (Operation *op = arrive->getNextNode(); op; op = op->getNextNode()) {
     auto branch = dyn_cast<scf::IfOp>(op);
@@ -58,62 +61,80 @@ static scf::IfOp refillOf(MbarrierArriveOp arrive) {
   return nullptr;
 }
 
-/// The stage that the iteration of a branch reads behind its mbarrier.
-static Value readOf(scf::IfOp branch, Value mbarriers) {
-  for (auto await : branch->getBlock()->getOps<MbarrierWaitOp>())
-    if (await.getMbarriers() == mbarriers)
-      return await.getMbarrier();
+/// The stage that the iteration of a branch reads after the wait at a full barrier.
+static Value stageReadIn(scf::IfOp branch, Value mbarriers) {
+  for (auto wait : branch->getBlock()->getOps<MbarrierWaitOp>())
+    if (wait.getMbarriers() == mbarriers)
+      return wait.getMbarrier();
   return nullptr;
 }
 
-bool Sharer::find() {
-  llvm::DenseMap<Value, bool> canShare; // of a buffer: all its copies
+bool Multicast::find() {
+  llvm::DenseMap<Value, bool> canMulticast; // by buffer: all its loads
   SmallVector<TmaLoadOp> loads;
   mbarriers->getBlock()->getParentOp()->walk([&](TmaLoadOp load) {
     if (load.getFull() == mbarriers)
       loads.push_back(load);
   });
   for (TmaLoadOp load : loads) {
-    bool &can = canShare.try_emplace(load.getBuffer(), true).first->second;
+    bool &can = canMulticast.try_emplace(load.getBuffer(), true).first->second;
     can &= load.canMulticast(blocks);
     if (Value mbarrier = load.getEmpty()) {
-      auto made = mbarrier.getDefiningOp<MbarrierAllocOp>();
-      if (left && made != left)
+      auto alloc = mbarrier.getDefiningOp<MbarrierAllocOp>();
+      if (empty && alloc != empty)
         return false;
-      left = made;
+      empty = alloc;
     }
   }
-  for (TmaLoadOp load : loads)
-    if (canShare[load.getBuffer()])
-      shared.push_back(load);
-  if (!left || shared.empty())
+  if (loads.empty())
     return false;
-  unsigned filled = 0;
-  for (Operation *user : left->getUsers()) {
+  for (TmaLoadOp load : loads)
+    if (canMulticast[load.getBuffer()])
+      shared.push_back(load);
+  if (shared.empty()) {
+    missed(loads.front(), kPass, "TilesDiffer") << remark::reason(
+        "the {0} CTAs of the cluster load different tiles, or do not divide the box evenly",
+        blocks);
+    return false;
+  }
+  if (!empty) {
+    missed(loads.front(), kPass, "NoEmptyBarriers")
+        << remark::reason("the stages have no empty barriers: warps do not release them");
+    return false;
+  }
+  auto declineRelease = [&](Operation *op) {
+    missed(op, kPass, "ReleaseNotRefilled")
+        << remark::reason("a release of the stages is not followed by their refill");
+    return false;
+  };
+  unsigned refilled = 0;
+  for (Operation *user : empty->getUsers()) {
     auto arrive = dyn_cast<MbarrierArriveOp>(user);
     if (auto load = dyn_cast<TmaLoadOp>(user); load && load.getFull() != mbarriers)
-      return false;
+      return declineRelease(load);
     if (!arrive)
       continue;
     scf::IfOp branch = refillOf(arrive);
     auto exists = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
     if (!exists || exists.getPredicate() != arith::CmpIPredicate::slt ||
-        !isa<scf::ForOp>(branch->getParentOp()) || !readOf(branch, mbarriers))
-      return false;
-    filled += llvm::count_if(branch.getThenRegion().front().getOps<TmaLoadOp>(),
-                             [&](TmaLoadOp load) { return load.getEmpty() == left.getResult(); });
+        !isa<scf::ForOp>(branch->getParentOp()) || !stageReadIn(branch, mbarriers))
+      return declineRelease(arrive);
+    refilled +=
+        llvm::count_if(branch.getThenRegion().front().getOps<TmaLoadOp>(),
+                       [&](TmaLoadOp load) { return load.getEmpty() == empty.getResult(); });
     releases.push_back({arrive, branch});
   }
-  // Each copy that waits is behind one release.
-  return filled ==
-         unsigned(llvm::count_if(loads, [](TmaLoadOp load) { return bool(load.getEmpty()); }));
+  // Each refill follows one release.
+  return refilled == unsigned(llvm::count_if(
+                         loads, [](TmaLoadOp load) { return bool(load.getEmpty()); })) ||
+         declineRelease(loads.front());
 }
 
-/// Of the stage of the iteration before, in which iteration it is filled, and whether there is
-/// something for it then.
-static void tellIfFilled(MbarrierArriveOp arrive, scf::IfOp branch) {
+/// Moves an arrival under the condition that the released stage is refilled: in this iteration, or
+/// with a lag some iterations later.
+static void arriveIfRefilled(MbarrierArriveOp arrive, scf::IfOp branch) {
   TmaLoadOp refill = *branch.getThenRegion().front().getOps<TmaLoadOp>().begin();
-  int64_t lag = lagOf(refill, readOf(branch, refill.getFull()));
+  int64_t lag = refillLag(refill, stageReadIn(branch, refill.getFull()));
   if (!lag) {
     arrive->moveBefore(&branch.getThenRegion().front().front());
     return;
@@ -127,18 +148,18 @@ static void tellIfFilled(MbarrierArriveOp arrive, scf::IfOp branch) {
                                       branch->getParentOfType<scf::ForOp>().getStep());
   Value later =
       arith::CmpIOp::create(builder, loc, exists.getPredicate(), iteration, exists.getRhs());
-  auto told = scf::IfOp::create(builder, loc, later);
-  arrive->moveBefore(&told.getThenRegion().front().front());
+  auto refilled = scf::IfOp::create(builder, loc, later);
+  arrive->moveBefore(&refilled.getThenRegion().front().front());
 }
 
-void Sharer::rewrite() {
+void Multicast::rewrite() {
   for (TmaLoadOp load : shared)
     load.setMulticast(true);
   for (auto [arrive, branch] : releases) {
     arrive.setCluster(true);
-    tellIfFilled(arrive, branch);
+    arriveIfRefilled(arrive, branch);
   }
-  left.setArrivals(left.getArrivals().value_or(1) * blocks);
+  empty.setArrivals(empty.getArrivals().value_or(1) * blocks);
 }
 
 namespace {
@@ -148,20 +169,21 @@ struct TileTmaMulticast : tile::impl::TileTmaMulticastBase<TileTmaMulticast> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       Block &body = kernel.getBody().front();
-      int64_t blocks = getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
-      // Blocks meet once.
+      int64_t blocks = kernel.getClusterSize();
+      // A kernel synchronizes its cluster once.
       if (blocks < 2 || !body.getOps<ClusterArriveOp>().empty())
         continue;
-      Operation *first = nullptr, *last = nullptr; // the first copy, the last mbarriers before it
+      Operation *first = nullptr; // the first multicast load
+      Operation *last = nullptr;  // the last mbarriers before it
       for (MbarrierAllocOp mbarriers : llvm::to_vector(body.getOps<MbarrierAllocOp>())) {
         if (first && first->isBeforeInBlock(mbarriers))
           break;
         last = mbarriers;
-        Sharer sharer(mbarriers, blocks);
-        if (!sharer.find())
+        Multicast multicast(mbarriers, blocks);
+        if (!multicast.find())
           continue;
-        sharer.rewrite();
-        Operation *here = body.findAncestorOpInBlock(*sharer.first());
+        multicast.rewrite();
+        Operation *here = body.findAncestorOpInBlock(*multicast.first());
         if (!first || here->isBeforeInBlock(first))
           first = here;
       }

@@ -1,8 +1,6 @@
 //===- LimitCodeSize.cpp - More warps for much elementwise work -----------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -14,7 +12,7 @@ namespace tessera::tile {
 
 static void limitCodeSize(KernelOp kernel) {
   constexpr int64_t maxPerThread = 4096, maxWarps = 32;
-  int64_t elements = 0, warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
+  int64_t elements = 0, warps = kernel.getNumWarps();
   bool hasMma = false;
   kernel.walk([&](Operation *op) {
     hasMma |= isa<MmaOp>(op);
@@ -23,12 +21,11 @@ static void limitCodeSize(KernelOp kernel) {
   });
   if (hasMma)
     return;
-  elements /= getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
+  elements /= kernel.getClusterSize();
   while (warps < maxWarps && elements > 32 * warps * maxPerThread)
     warps *= 2;
-  NamedAttrList hints(kernel.getHintsAttr());
-  hints.set("num_warps", IntegerAttr::get(IntegerType::get(kernel.getContext(), 64), warps));
-  kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+  kernel.changeConfig(kernel.getLaunchConfig().with(LaunchField::NumWarps, warps),
+                      "more than 4096 elements per thread");
 }
 
 namespace {

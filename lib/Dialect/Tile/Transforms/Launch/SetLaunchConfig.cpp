@@ -1,9 +1,9 @@
-//===- SetLaunchConfig.cpp - Complete launch hints for a chip -------------===//
+//===- SetLaunchConfig.cpp - Complete launch configurations --------------===//
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,8 +21,8 @@ namespace tessera::tile {
 static int64_t launchRankOf(KernelOp kernel) {
   constexpr int64_t maxSize = 65535; // of the second dimension and the third
   int64_t gridRank = kernel.getGridRank(),
-          rank = std::min(gridRank, getHint(kernel.getHintsAttr(), "launch_rank").value_or(3));
-  if (getHint(kernel.getHintsAttr(), "raster_group"))
+          rank = std::min(gridRank, kernel.getField(LaunchField::LaunchRank).value_or(3));
+  if (kernel.getField(TuningField::RasterGroup))
     return 1;
   kernel->getParentOfType<ModuleOp>().walk([&](LaunchOp launch) {
     if (launch.getKernel() != kernel.getSymName())
@@ -56,29 +56,31 @@ static int64_t warpsForLargestTile(KernelOp kernel, int64_t ctas) {
 }
 
 static void setLaunchConfig(KernelOp kernel, const GpuDescription &gpu) {
-  DictionaryAttr given = kernel.getHintsAttr();
-  int64_t cluster = gpu.has(GpuFeature::Clusters) ? getHint(given, "cluster_size").value_or(1) : 1;
-  Type number = IntegerType::get(kernel.getContext(), 64);
-  NamedAttrList hints;
-  auto set = [&](StringRef name, int64_t value) {
-    hints.append(name, IntegerAttr::get(number, value));
-  };
-  set("num_warps", getHint(given, "num_warps").value_or(warpsForLargestTile(kernel, cluster)));
-  for (StringRef name : {"num_stages", "use_tma", "raster_group", "persistent_ctas",
-                         "min_ctas_per_sm", "l2_evict_last", "tiles_per_cta", "wgmma"})
-    if (std::optional<int64_t> kept = getHint(given, name))
-      set(name, *kept);
-  if (cluster > 1) {
-    set("cluster_size", cluster);
-    if (std::optional<int64_t> axis = getHint(given, "cluster_axis"))
-      set("cluster_axis", *axis);
-  }
+  int64_t cluster = gpu.has(GpuFeature::Clusters) ? kernel.getClusterSize() : 1;
+  if (cluster == 1)
+    kernel.changeConfig(
+        kernel.getLaunchConfig().without({LaunchField::ClusterSize, LaunchField::ClusterAxis}),
+        gpu.has(GpuFeature::Clusters) ? "one CTA is no cluster" : "no clusters on " + gpu.chip);
+  bool isPersistent = kernel.getField(LaunchField::PersistentCtas).has_value();
   // Persistent CTAs pay off where the next tile's TMA loads run under this tile's epilogue.
-  if (cluster > 1 || !getHint(given, "wgmma").value_or(0))
-    hints.erase("persistent_ctas");
+  if (cluster > 1 || !kernel.isOn(TuningField::Wgmma))
+    kernel.changeConfig(kernel.getLaunchConfig().without({LaunchField::PersistentCtas}),
+                        cluster > 1 ? "a cluster computes each tile" : "no wgmma");
+  if (isPersistent && !kernel.getField(LaunchField::PersistentCtas))
+    missed(kernel, "tile-set-launch-config", "NotPersistent") << remark::reason(
+        "the kernel is not persistent: it does not use wgmma, or runs in clusters of {0} CTAs",
+        cluster);
+  LaunchConfig launch = kernel.getLaunchConfig().without({LaunchField::LaunchRank});
   if (int64_t rank = launchRankOf(kernel); rank > 1)
-    set("launch_rank", rank);
-  kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+    launch.set(LaunchField::LaunchRank, rank);
+  kernel.changeConfig(launch, "limits and order of the grid");
+  if (!kernel.getField(LaunchField::NumWarps))
+    kernel.changeConfig(
+        kernel.getLaunchConfig().with(LaunchField::NumWarps, warpsForLargestTile(kernel, cluster)),
+        "the largest tile");
+  kernel.changeConfig(
+      kernel.getTuningConfig().without({TuningField::UseAmx, TuningField::CacheStores}),
+      "of CPUs alone");
 }
 
 namespace {

@@ -1,13 +1,14 @@
-//===- AlignAccesses.cpp - Tiles of unaligned rows are aligned ------===//
+//===- AlignAccesses.cpp - Align the tiles of unaligned rows --------------===//
 //
-// A row is walked by pairs of loops: one over its whole tiles, one over what is left. Where all
-// pairs of a kernel walk along rows that begin alike, their tiles are moved to multiples of 16
-// bytes of memory. The first tile then has less of the row than others, so that both loops do what
-// the second one did.
+// A row is read by a pair of loops: one over its whole tiles, one over the remainder. If all pairs
+// of a kernel read rows with the same misalignment, the pass moves their tiles to multiples of 16
+// bytes (tile.aligned_row). The first tile then has fewer elements of the row, so that both loops
+// mask their tiles as the second one did.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
 
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -21,39 +22,42 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// A tile of one number wherever an element lies.
-static bool isSameEverywhere(Value tile) {
+static constexpr StringLiteral kPass = "tile-align-accesses";
+
+/// Whether all elements of a tile are equal.
+static bool isUniform(Value tile) {
   if (cast<RankedTensorType>(tile.getType()).getRank() == 0)
     return true;
   Operation *op = tile.getDefiningOp();
   if (isa_and_nonnull<ConstantOp, SplatOp>(op))
     return true;
   return isa_and_nonnull<BroadcastOp, MapOp, tile::CastOp>(op) &&
-         llvm::all_of(op->getOperands(), isSameEverywhere);
+         llvm::all_of(op->getOperands(), isUniform);
 }
 
-/// Whether an operation does to each element the same, or to all together.
-static bool isBlindToPlaces(Operation *op) {
+/// Whether an operation does not depend on the positions of elements: it is elementwise or a
+/// reduction of the whole tile.
+static bool ignoresPositions(Operation *op) {
   if (isa<arith::ConstantOp>(op))
     return true;
   if (!isa<MapOp, tile::CastOp, BitcastOp, BroadcastOp, ConstantOp, SplatOp, tile::ReduceOp>(op))
     return false;
   bool isWhole =
       !isa<tile::ReduceOp>(op) || cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 0;
-  return isWhole && (!isa<BroadcastOp>(op) || isSameEverywhere(op->getOperand(0)));
+  return isWhole && (!isa<BroadcastOp>(op) || isUniform(op->getOperand(0)));
 }
 
 namespace {
 /// Loops over the whole tiles of a row, and over what is left.
-struct Walk {
+struct LoopPair {
   scf::ForOp whole, rest;
 };
 
 } // namespace
 
-/// Whether both loops do the same, but for what lies outside of the row.
-static bool areAlike(Walk walk) {
-  Block *whole = walk.whole.getBody(), *rest = walk.rest.getBody();
+/// Whether both loops do the same but for bounds checks and padding.
+static bool doTheSame(LoopPair pair) {
+  Block *whole = pair.whole.getBody(), *rest = pair.rest.getBody();
   IRMapping twins;
   twins.map(whole->getArguments(), rest->getArguments());
   auto areSame = [&](Value a, Value b) {
@@ -64,8 +68,8 @@ static bool areAlike(Walk walk) {
   };
   auto attributesOf = [](Operation &op) {
     NamedAttrList attributes(op.getAttrDictionary());
-    for (StringRef ofEdges : {"pad", "bounded"})
-      attributes.erase(ofEdges);
+    for (StringRef ofBounds : {"pad", "bounded"})
+      attributes.erase(ofBounds);
     return attributes.getDictionary(op.getContext());
   };
   auto isTwin = [&](Operation &a, Operation &b) {
@@ -86,23 +90,32 @@ public:
   explicit Aligner(KernelOp kernel) : kernel(kernel), coordinates(kernel) {}
 
   void run() {
-    auto fitsBoth = [&](Walk &walk) {
-      return fits(walk.whole, /*isRest=*/false) && fits(walk.rest, /*isRest=*/true) &&
-             areAlike(walk);
+    auto canAlignBoth = [&](LoopPair &pair) {
+      return canAlign(pair.whole, /*isRest=*/false) && canAlign(pair.rest, /*isRest=*/true) &&
+             doTheSame(pair);
     };
-    if (findWalks() && findRow() && llvm::all_of(walks, fitsBoth) && isWalkedAgain())
+    if (!findPairs() || !findRow())
+      return;
+    if (!llvm::all_of(pairs, canAlignBoth)) {
+      missed(model, kPass, "NotAligned") << remark::reason(
+          "rows are {0}-byte aligned, and the loops of the kernel depend on the positions of "
+          "elements, or access rows with another misalignment",
+          coordinates.rowAlignment(model.getView()));
+      return;
+    }
+    if (isReadAgain())
       rewrite();
   }
 
 private:
-  bool findWalks();
+  bool findPairs();
   bool findRow();
-  bool isOfRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<int64_t> dims,
-               RankedTensorType tile);
-  bool fits(scf::ForOp loop, bool isRest);
-  bool isWalkedAgain();
+  bool accessesRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<int64_t> dims,
+                   RankedTensorType tile);
+  bool canAlign(scf::ForOp loop, bool isRest);
+  bool isReadAgain();
   void rewrite();
-  SmallVector<Value> besides(ValueRange coords) {
+  SmallVector<Value> otherCoords(ValueRange coords) {
     SmallVector<Value> others(coords);
     others.erase(others.begin() + model.getDims()[0]);
     return others;
@@ -110,14 +123,14 @@ private:
 
   KernelOp kernel;
   Coordinates coordinates;
-  SmallVector<Walk> walks;
+  SmallVector<LoopPair> pairs;
   LoadOp model; // a load of the row
   llvm::SmallSetVector<Value, 4> loaded, stored;
 };
 } // namespace
 
-/// All loops of the kernel come in pairs, between which nothing happens.
-bool Aligner::findWalks() {
+/// Whether the loops of the kernel form pairs without side effects in between.
+bool Aligner::findPairs() {
   auto loops = llvm::to_vector(kernel.getBody().front().getOps<scf::ForOp>());
   if (loops.empty() || loops.size() % 2)
     return false;
@@ -125,7 +138,7 @@ bool Aligner::findWalks() {
     scf::ForOp whole = loops[i], rest = loops[i + 1];
     std::optional<SymExpr> end = coordinates.expression(whole.getUpperBound()),
                            begin = coordinates.expression(rest.getLowerBound());
-    if (!runsOnce(coordinates, rest) || !end || end != begin ||
+    if (!isRemainderLoop(coordinates, rest) || !end || end != begin ||
         getConstantIntValue(whole.getLowerBound()) != 0 ||
         getConstantIntValue(whole.getStep()) != 1 || getConstantIntValue(rest.getStep()) != 1 ||
         whole.getResults() != rest.getInitArgs() ||
@@ -134,35 +147,35 @@ bool Aligner::findWalks() {
     for (Operation *op = whole->getNextNode(); op != rest; op = op->getNextNode())
       if (!isMemoryEffectFree(op))
         return false;
-    walks.push_back({whole, rest});
+    pairs.push_back({whole, rest});
   }
   return true;
 }
 
-/// The first load says what the row is.
+/// The first load determines the row.
 bool Aligner::findRow() {
-  auto loads = walks.front().rest.getBody()->getOps<LoadOp>();
+  auto loads = pairs.front().rest.getBody()->getOps<LoadOp>();
   if (loads.empty())
     return false;
   model = *loads.begin();
-  constexpr int64_t piece = AlignedRowOp::kAlignment, worth = 1024; // bytes
+  constexpr int64_t alignment = AlignedRowOp::kAlignment, minBytes = 1024;
   RankedTensorType tile = model.getType();
   if (tile.getRank() != 1 || !isa<BlockArgument>(model.getView()) ||
       !model.getView().getType().hasUnitStride(model.getDims()[0]))
     return false;
   SymExpr size = coordinates.size(model.getView(), model.getDims()[0]);
-  return isBetterBulkLoaded(model) &&
-         tile.getNumElements() * tile.getElementTypeBitWidth() / 8 >= worth &&
-         coordinates.rowAlignment(model.getView()) < piece &&
-         coordinates.addressDivisor(model.getView()) % piece == 0 &&
-         coordinates.expression(walks.front().rest.getUpperBound()) ==
+  return prefersBulkLoad(model) &&
+         tile.getNumElements() * tile.getElementTypeBitWidth() / 8 >= minBytes &&
+         coordinates.rowAlignment(model.getView()) < alignment &&
+         coordinates.addressDivisor(model.getView()) % alignment == 0 &&
+         coordinates.expression(pairs.front().rest.getUpperBound()) ==
              std::optional(size.ceilDiv(SymExpr(tile.getNumElements())));
 }
 
-/// Whether an access in a loop takes the same tile of a row that begins and ends as the model's
-/// does.
-bool Aligner::isOfRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<int64_t> dims,
-                      RankedTensorType tile) {
+/// Whether an access reads or writes the same tile as the model, of a row with the same
+/// misalignment and length.
+bool Aligner::accessesRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<int64_t> dims,
+                          RankedTensorType tile) {
   LoadOp model = this->model;
   int64_t along = model.getDims()[0];
   return isa<BlockArgument>(view) && dims == model.getDims() &&
@@ -170,7 +183,8 @@ bool Aligner::isOfRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<i
          cast<ViewType>(view.getType()).hasUnitStride(along) &&
          coordinates.beginAlike(view, model.getView()) &&
          coordinates.size(view, along) == coordinates.size(model.getView(), along) &&
-         coords[along] == loop.getInductionVar() && besides(coords) == besides(model.getCoords()) &&
+         coords[along] == loop.getInductionVar() &&
+         otherCoords(coords) == otherCoords(model.getCoords()) &&
          llvm::all_of(llvm::enumerate(coords), [&](auto each) {
            auto [dim, coord] = each;
            return int64_t(dim) == along || (loop.isDefinedOutsideOfLoop(coord) &&
@@ -178,51 +192,51 @@ bool Aligner::isOfRow(scf::ForOp loop, Value view, ValueRange coords, ArrayRef<i
          });
 }
 
-/// Whether a loop walks along the row, and places of elements count in nothing that it does. The
-/// rest of a row is padded.
-bool Aligner::fits(scf::ForOp loop, bool isRest) {
+/// Whether a loop goes along the row and does not depend on the positions of elements. The
+/// remainder must be padded.
+bool Aligner::canAlign(scf::ForOp loop, bool isRest) {
   auto isNumber = [](Type type) {
     auto tile = dyn_cast<RankedTensorType>(type);
     return tile && tile.getRank() == 0;
   };
   if (!llvm::all_of(loop.getResultTypes(), isNumber) ||
       coordinates.expression(loop.getUpperBound()) !=
-          coordinates.expression(isRest ? walks.front().rest.getUpperBound()
-                                        : walks.front().whole.getUpperBound()))
+          coordinates.expression(isRest ? pairs.front().rest.getUpperBound()
+                                        : pairs.front().whole.getUpperBound()))
     return false;
   auto isKnown = [&](OpOperand &operand) {
     Value value = operand.get();
     if (value == loop.getInductionVar())
       return isa<LoadOp, StoreOp>(operand.getOwner());
     return !isa<RankedTensorType>(value.getType()) || !loop.isDefinedOutsideOfLoop(value) ||
-           isSameEverywhere(value);
+           isUniform(value);
   };
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (!llvm::all_of(op.getOpOperands(), isKnown))
       return false;
     if (auto load = dyn_cast<LoadOp>(op)) {
-      if (!isOfRow(loop, load.getView(), load.getCoords(), load.getDims(), load.getType()) ||
+      if (!accessesRow(loop, load.getView(), load.getCoords(), load.getDims(), load.getType()) ||
           (isRest && !load.getPad()))
         return false;
       loaded.insert(load.getView());
     } else if (auto store = dyn_cast<StoreOp>(op)) {
-      if (!isOfRow(loop, store.getView(), store.getCoords(), store.getDims(),
-                   store.getValue().getType()) ||
+      if (!accessesRow(loop, store.getView(), store.getCoords(), store.getDims(),
+                       store.getValue().getType()) ||
           (isRest && !store.getBounded()))
         return false;
       stored.insert(store.getView());
-    } else if (!isBlindToPlaces(&op)) {
+    } else if (!ignoresPositions(&op)) {
       return false;
     }
   }
   return true;
 }
 
-/// Whether a row is read by more than one walk, and none that is read is written anywhere.
-bool Aligner::isWalkedAgain() {
-  auto walksOver = [&](Value view) {
-    return llvm::count_if(walks, [&](Walk &walk) {
-      return llvm::any_of(walk.rest.getBody()->getOps<LoadOp>(),
+/// Whether several loop pairs read a row, and the kernel writes no row that it reads.
+bool Aligner::isReadAgain() {
+  auto readersOf = [&](Value view) {
+    return llvm::count_if(pairs, [&](LoopPair &pair) {
+      return llvm::any_of(pair.rest.getBody()->getOps<LoadOp>(),
                           [&](LoadOp load) { return load.getView() == view; });
     });
   };
@@ -230,22 +244,22 @@ bool Aligner::isWalkedAgain() {
     return llvm::any_of(view.getUsers(), llvm::IsaPred<StoreOp, ScatterOp, BulkStoreOp>);
   };
   return llvm::none_of(loaded, isWritten) &&
-         llvm::any_of(loaded, [&](Value view) { return walksOver(view) > 1; });
+         llvm::any_of(loaded, [&](Value view) { return readersOf(view) > 1; });
 }
 
 void Aligner::rewrite() {
-  OpBuilder builder(walks.front().whole);
+  OpBuilder builder(pairs.front().whole);
   Location loc = kernel.getLoc();
   llvm::DenseMap<Value, Value> rows;
   for (Value view : llvm::concat<const Value>(loaded, stored))
-    rows[view] =
-        AlignedRowOp::create(builder, loc, view, besides(model.getCoords()), model.getDims()[0]);
+    rows[view] = AlignedRowOp::create(builder, loc, view, otherCoords(model.getCoords()),
+                                      model.getDims()[0]);
   Value size = DimOp::create(builder, loc, builder.getIndexType(), rows[model.getView()], 0);
   Value tile = arith::ConstantIndexOp::create(builder, loc, model.getType().getNumElements());
   Value whole = arith::DivUIOp::create(builder, loc, size, tile),
         all = arith::CeilDivSIOp::create(builder, loc, size, tile);
-  for (Walk &walk : walks) {
-    scf::ForOp rest = walk.rest;
+  for (LoopPair &pair : pairs) {
+    scf::ForOp rest = pair.rest;
     for (Operation &op : llvm::make_early_inc_range(*rest.getBody())) {
       builder.setInsertionPoint(&op);
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -262,18 +276,18 @@ void Aligner::rewrite() {
     }
     builder.setInsertionPoint(rest);
     auto first = cast<scf::ForOp>(builder.clone(*rest));
-    first.getLowerBoundMutable().assign(walk.whole.getLowerBound());
+    first.getLowerBoundMutable().assign(pair.whole.getLowerBound());
     first.getUpperBoundMutable().assign(whole);
-    first.getInitArgsMutable().assign(walk.whole.getInitArgs());
+    first.getInitArgsMutable().assign(pair.whole.getInitArgs());
     rest.getLowerBoundMutable().assign(whole);
     rest.getUpperBoundMutable().assign(all);
     rest.getInitArgsMutable().assign(first.getResults());
-    walk.whole.erase();
+    pair.whole.erase();
   }
 }
 
-/// Whether a row's result may depend on where it lies.
-static bool isFree(KernelOp kernel, ModuleOp module) {
+/// Whether results may depend on the alignment of a row: not under the policy `batch_invariant`.
+static bool mayDependOnAlignment(KernelOp kernel, ModuleOp module) {
   bool isBound = false;
   module.walk([&](LaunchOp launch) {
     if (launch.getKernel() == kernel.getName())
@@ -287,7 +301,7 @@ namespace {
 struct TileAlignAccesses : tile::impl::TileAlignAccessesBase<TileAlignAccesses> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>())
-      if (isFree(kernel, getOperation()))
+      if (mayDependOnAlignment(kernel, getOperation()))
         Aligner(kernel).run();
   }
 };

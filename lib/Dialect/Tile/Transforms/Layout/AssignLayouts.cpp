@@ -1,28 +1,28 @@
-//===- AssignLayouts.cpp - Which thread holds what ------------------------===//
+//===- AssignLayouts.cpp - Assign layouts to tiles ------------------------===//
 //
-// Layouts are asked for from the ends of a program backward: a store wants its tile as memory likes
-// it, an elementwise operation wants its operands as its result is, a broadcast the part of its
-// result's layout that its operand has. The first to ask decides. A reduction within warps and a
-// product have a layout of their own, which follows from their operands, and a load refuses one
-// that would read pieces of memory's sectors. Nor is long work asked for in a layout in which warps
-// hold the same, or work on sums where lanes do. Where a value is wanted otherwise than it is, it
-// is converted; what costs nothing to make is made again instead.
+// Layouts propagate backward. A store requests the layout in which threads access memory in wide
+// contiguous vectors. An elementwise operation requests the layout of its result for its operands,
+// a broadcast the part of its result's layout that its operand has. The first request wins. A
+// contraction and a reduction within warps have layouts of their own. A load refuses a layout that
+// is not coalesced. Long elementwise work is not requested in a layout that replicates it across
+// warps, nor work on accumulators in one that replicates it across lanes. A value that is used in
+// another layout is converted; constants and iotas are computed again instead.
 //
-// The blocks of a cluster share the longest rows, each a part of neighbours; all have everything
-// else. Where they share products, each has a part of what these sum over, also of what becomes
-// their operands element by element; what else operands follow from, all have. Of the rest each has
-// some of the rows, or of the columns where warpgroups make the products: each thread finishes some
-// of its own sums, and tells those that have its place in other blocks the rest. Where products are
-// spread over the blocks, each has rows or columns of the sums, and of what these are made of and
-// become; the other operand all have.
+// In a cluster the CTAs divide the longest rows into contiguous parts; everything else is
+// replicated. With split-K each CTA has a part of the K dimension of the operands and of the tiles
+// that they derive from elementwise. The results are divided by rows, or by columns with wgmma: a
+// thread finishes some of its accumulator elements and sends the others to the same thread of other
+// CTAs. With `cluster_axis` the CTAs divide rows or columns of the accumulator, of the
+// operand along that axis, and of the results.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
 #include "Async/PipelinedLoads.h"
+#include "Layout/ReplicatedWork.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Families.h"
@@ -41,20 +41,23 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-assign-layouts";
+
 namespace {
 using Sizes = std::vector<unsigned>;
 constexpr unsigned kLanes = 32;
 
 ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
 bool isTile(Value value) { return isTileType(value.getType()); }
-/// What is loaded or stored.
+/// The tile of a load or a store.
 Value tileOf(Operation *op) { return op->getNumResults() ? op->getResult(0) : op->getOperand(0); }
 
 class Assignment {
 public:
   Assignment(KernelOp kernel, unsigned warps, unsigned blocks, std::optional<unsigned> side,
              bool quadPairs, bool warpgroups)
-      : kernel(kernel), coordinates(kernel), warps(warps), blocks(blocks), quadPairs(quadPairs) {
+      : kernel(kernel), coordinates(kernel), warps(warps), blocks(blocks), quadPairs(quadPairs),
+        warpgroups(warpgroups) {
     if (side)
       spread = {*side, blocks};
     kernel.walk([&](Operation *op) {
@@ -64,8 +67,8 @@ public:
     });
     kernel.walk([&](MmaOp mma) {
       isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
-      hasParts |= mma.getParts() > 1;
-      if (warpgroups && isForGroups(mma))
+      isSplitK |= mma.getParts() > 1;
+      if (warpgroups && canUseWgmma(mma))
         grouped.insert(mma);
     });
     if (side && !canSpread()) {
@@ -74,12 +77,14 @@ public:
     }
   }
 
-  /// Of a cluster's blocks, how many the kernel has work for.
-  unsigned blocksWithWork() const { return blocks; }
+  /// The CTAs of a cluster that the kernel uses.
+  unsigned usedCtas() const { return blocks; }
 
   LogicalResult run() {
     if (failed(checkShapes()))
       return failure();
+    if (warpgroups && kernel.getContext()->getRemarkEngine())
+      kernel.walk([&](MmaOp mma) { remarkMmaSync(mma); });
     choose(kernel.getBody().front());
     rewrite();
     return success();
@@ -88,24 +93,24 @@ public:
 private:
   LogicalResult checkShapes();
 
-  /// The dimension along which blocks have different parts of a tile, and how many have.
+  /// How CTAs divide a tile: along which dimension, and among how many.
   struct Share {
     unsigned dim = 0, blocks = 1;
   };
   Share shareOf(ArrayRef<int64_t> shape);
-  std::optional<Share> shareOfMade(Value tile, bool isOperand, llvm::DenseSet<Value> &seen);
+  std::optional<Share> shareOfUses(Value tile, bool isOperand, llvm::DenseSet<Value> &seen);
   Share shareOf(Value tile);
-  std::optional<Layout> ownSums(ArrayRef<int64_t> shape);
+  std::optional<Layout> wgmmaSplitResult(ArrayRef<int64_t> shape);
   bool canSpread();
 
-  // What is wanted
+  // Requests
   Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share);
   Layout memoryLayout(LoadOp load) {
     return memoryLayout(load.getView(), load.getDims(), shapeOf(load), shareOf(load.getResult()));
   }
-  Layout spreadOut(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread,
-                   Share share);
-  /// `seen`: what was looked at already, and has none.
+  Layout distribute(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread,
+                    Share share);
+  /// The layout that a tile inherits from its operands; `seen` are tiles without one.
   std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
   Layout preferred(Value tile);
   bool isCoalesced(LoadOp load, const Layout &layout);
@@ -113,25 +118,26 @@ private:
     return layout.broadcastTo(
         Space({{Dim::Lane, kLanes}, {Dim::Warp, warps}, {Dim::Block, blocks}}));
   }
-  /// The layout of a tile without the dimensions `dims`, each thread holding what it held a part
-  /// of.
-  Layout without(const Layout &layout, ArrayRef<int64_t> dims);
-  /// Whether the parts of several warps are joined, by shared memory, from where the result goes
-  /// anywhere.
+  /// The layout of a tile without the dimensions `dims`: a thread holds the elements of which it
+  /// held a part.
+  Layout withoutDims(const Layout &layout, ArrayRef<int64_t> dims);
+  /// Whether a reduction combines several warps or CTAs through shared memory, from where its
+  /// result can have any layout.
   bool isAcrossWarps(tile::ReduceOp reduce) {
     SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
     ReductionPlan plan = planReduction(layoutFor(reduce.getInput()), dims);
     return !plan.warps.empty() || !plan.blocks.empty();
   }
-  bool isForGroups(MmaOp mma);
-  std::optional<Layout> placeOfSums(tile::CastOp rounded);
-  unsigned warpsBelow(MmaOp mma);
+  bool canUseWgmma(MmaOp mma);
+  void remarkMmaSync(MmaOp mma);
+  std::optional<Layout> layoutBeforeRounding(tile::CastOp rounded);
+  unsigned warpsAlongRows(MmaOp mma);
   Layout fragments(MmaOp mma, unsigned operand);
-  Layout square(Value tile);
-  Layout ofProduct(MmaOp mma) {
-    return fragmentDepth(mma) ? fragments(mma, 2) : square(mma.getResult());
+  Layout simtAccumulator(Value tile);
+  Layout accumulatorLayout(MmaOp mma) {
+    return fragmentDepth(mma) ? fragments(mma, 2) : simtAccumulator(mma.getResult());
   }
-  std::optional<Layout> wantedBy(Operation *op, unsigned operand);
+  std::optional<Layout> requiredBy(Operation *op, unsigned operand);
 
   // Choosing, backward
   void choose(Block &block);
@@ -142,28 +148,29 @@ private:
       layouts[tile] = preferred(tile);
     return layouts[tile];
   }
-  void ask(Value tile, const Layout &layout) { layouts.try_emplace(tile, layout); }
+  void request(Value tile, const Layout &layout) { layouts.try_emplace(tile, layout); }
 
   // Rewriting
   void rewrite();
-  void convertOperand(OpOperand &operand, const Layout &wanted);
+  void convertOperand(OpOperand &operand, const Layout &required);
 
   KernelOp kernel;
   Coordinates coordinates;
   unsigned warps, blocks;
   bool quadPairs;
-  int64_t longest = 1; // of all rows that are loaded or stored
-  /// Whether products take the left operand from others.
+  bool warpgroups;     // whether the kernel may use wgmma
+  int64_t longest = 1; // row that is loaded or stored
+  /// Whether the left operand of a contraction is computed, as in attention.
   bool isChain = false;
-  /// Whether blocks share products.
-  bool hasParts = false;
-  /// What blocks have of products that are spread over them.
+  /// Whether the CTAs of a cluster split the K dimension.
+  bool isSplitK = false;
+  /// How CTAs divide accumulators with `cluster_axis`.
   Spread spread;
-  /// Products that warpgroups make.
+  /// Contractions that use wgmma.
   llvm::DenseSet<Operation *> grouped;
   llvm::DenseMap<Value, Layout> layouts;
-  /// Of reductions' operands, where the results' were derived from them: a load may change its mind
-  /// later.
+  /// The layouts of reductions' operands from which the layouts of their results were derived. A
+  /// load may get another layout later.
   llvm::DenseMap<Operation *, Layout> joined;
 };
 } // namespace
@@ -183,20 +190,20 @@ LogicalResult Assignment::checkShapes() {
 }
 
 //===----------------------------------------------------------------------===//
-// What is wanted
+// Requests
 //===----------------------------------------------------------------------===//
 
-/// How warpgroups hold the sums that a block has to finish of those that it shares with others:
-/// columns, of which each thread has some.
-std::optional<Layout> Assignment::ownSums(ArrayRef<int64_t> shape) {
-  if (!hasParts || grouped.empty() || shape.size() != 2 || shape[1] < blocks)
+/// The layout of the result of a split-K contraction with wgmma: each CTA has columns of it.
+std::optional<Layout> Assignment::wgmmaSplitResult(ArrayRef<int64_t> shape) {
+  if (!isSplitK || grouped.empty() || shape.size() != 2 || shape[1] < blocks)
     return std::nullopt;
   std::optional<Layout> part = groupSums({shape[0], shape[1] / blocks}, warps);
   return part ? std::optional(*part * Layout::strided(Dim::Block, Dim::D1, blocks)) : std::nullopt;
 }
 
-/// Whether blocks can have rows or columns of all products: warpgroups make these of what is loaded
-/// for them, and element by element becomes of them what is stored.
+/// Whether CTAs can divide all accumulators by rows or columns: wgmma computes them from loaded
+/// operands, and elementwise operations compute the stored tiles from them. Says so by a remark if
+/// not.
 bool Assignment::canSpread() {
   ArrayRef<int64_t> shape;
   auto fits = [&](MmaOp mma) {
@@ -215,7 +222,13 @@ bool Assignment::canSpread() {
     bool isKnown = mma ? fits(mma)
                        : isa<LoadOp, StoreOp, MapOp, tile::CastOp, BitcastOp, BroadcastOp,
                              ConstantOp, SplatOp, IotaOp, scf::ForOp, scf::YieldOp>(op);
-    return isOfTiles && !isKnown ? WalkResult::interrupt() : WalkResult::advance();
+    if (!isOfTiles || isKnown)
+      return WalkResult::advance();
+    missed(op, kPass, "ClusterOperation") << remark::reason(
+        "the {0} CTAs of a cluster do not divide '{1}': they divide wgmma with operands that are "
+        "loaded for it, and elementwise operations",
+        blocks, op->getName().getStringRef());
+    return WalkResult::interrupt();
   });
   return !result.wasInterrupted() && !shape.empty();
 }
@@ -224,17 +237,17 @@ Assignment::Share Assignment::shareOf(ArrayRef<int64_t> shape) {
   if (spread.blocks > 1)
     return shape.size() == 2 && shape[spread.dim] >= spread.blocks ? Share{spread.dim, blocks}
                                                                    : Share();
-  if (ownSums(shape))
+  if (wgmmaSplitResult(shape))
     return {1, blocks};
-  if (hasParts)
+  if (isSplitK)
     return shape.size() == 2 && shape[0] >= blocks ? Share{0, blocks} : Share();
   if (shape.empty() || shape.back() != longest)
     return {};
   return {unsigned(shape.size() - 1), unsigned(std::min<int64_t>(blocks, longest))};
 }
 
-/// The tiles that follow from one by a use of it: results, and what loops carry.
-static SmallVector<Value> madeBy(OpOperand &use) {
+/// The tiles that a use of a tile derives: results, and values that loops carry.
+static SmallVector<Value> derivedBy(OpOperand &use) {
   Operation *user = use.getOwner();
   unsigned number = use.getOperandNumber();
   if (auto mma = dyn_cast<MmaOp>(user); mma && number == 2)
@@ -244,28 +257,28 @@ static SmallVector<Value> madeBy(OpOperand &use) {
     return SmallVector<Value>(user->getResults());
   if (loop == user) {
     if (number < loop.getNumControlOperands())
-      return {}; // a bound, which decides how often the loop runs and makes no tile
+      return {}; // a bound of the loop
     number -= loop.getNumControlOperands();
   }
   return {loop.getRegionIterArg(number), loop.getResult(number)};
 }
 
-/// Whether operands of products follow from a tile.
-static bool isInOperands(Value tile) {
+/// Whether an operand of a contraction derives from a tile.
+static bool reachesOperand(Value tile) {
   llvm::SetVector<Value> made;
   made.insert(tile);
   for (unsigned i = 0; i < made.size(); ++i)
     for (OpOperand &use : made[i].getUses()) {
       if (isa<MmaOp>(use.getOwner()) && use.getOperandNumber() < 2)
         return true;
-      made.insert_range(madeBy(use));
+      made.insert_range(derivedBy(use));
     }
   return false;
 }
 
-/// How blocks share what a tile becomes element by element: an operand of a product, or what is
-/// used otherwise.
-std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOperand,
+/// How CTAs divide the tiles that elementwise operations derive from a tile: an operand of a
+/// contraction, or another use.
+std::optional<Assignment::Share> Assignment::shareOfUses(Value tile, bool isOperand,
                                                          llvm::DenseSet<Value> &seen) {
   if (!seen.insert(tile).second)
     return std::nullopt;
@@ -281,8 +294,8 @@ std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOper
         return shareOf(shapeOf(tile));
       continue;
     }
-    for (Value made : madeBy(use))
-      if (std::optional<Share> share = shareOfMade(made, isOperand, seen)) {
+    for (Value made : derivedBy(use))
+      if (std::optional<Share> share = shareOfUses(made, isOperand, seen)) {
         if (auto transpose = dyn_cast<TransposeOp>(user))
           share->dim = transpose.getPermutation()[share->dim];
         return share;
@@ -291,20 +304,20 @@ std::optional<Assignment::Share> Assignment::shareOfMade(Value tile, bool isOper
   return std::nullopt;
 }
 
-/// Where blocks share products, a tile is shared as what it becomes; of what operands follow from
-/// otherwise, all have everything.
+/// If CTAs divide contractions, a tile is divided as its uses are; other inputs of operands are
+/// replicated.
 Assignment::Share Assignment::shareOf(Value tile) {
-  if (!hasParts && spread.blocks == 1)
+  if (!isSplitK && spread.blocks == 1)
     return shareOf(shapeOf(tile));
   llvm::DenseSet<Value> seen;
-  return shareOfMade(tile, isInOperands(tile), seen).value_or(Share());
+  return shareOfUses(tile, reachesOperand(tile), seen).value_or(Share());
 }
 
-/// Each thread holds `perThread` neighbours along the first dimension of `order`, lanes stand along
-/// that order, warps along the other dimensions first, so that what lies side by side stays within
-/// a warp.
-Layout Assignment::spreadOut(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread,
-                             Share share) {
+/// A blocked layout: each thread holds `perThread` contiguous elements along the first dimension of
+/// `order`. Lanes follow that order, and warps the reverse order, so that contiguous elements stay
+/// within a warp.
+Layout Assignment::distribute(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, unsigned perThread,
+                              Share share) {
   Blocked how;
   how.order.assign(order.begin(), order.end());
   how.perThread = how.lanes = how.warps = Sizes(shape.size(), 1);
@@ -330,7 +343,7 @@ Layout Assignment::spreadOut(ArrayRef<int64_t> shape, ArrayRef<unsigned> order, 
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
-/// As wide accesses as the addresses allow, by neighbouring lanes.
+/// The layout with the widest accesses that the addresses allow, by neighbouring lanes.
 Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
                                 Share share) {
   auto type = cast<ViewType>(view.getType());
@@ -341,19 +354,19 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
       if (isDense(dim) == dense)
         order.push_back(dim);
   if (shape.empty() || !isDense(order[0]))
-    return spreadOut(shape, order, 1, share);
+    return distribute(shape, order, 1, share);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = coordinates.rowAlignment(view);
-  // No thread holds more while others have nothing.
+  // Use all threads before a thread gets a wider vector.
   int64_t elements = llvm::product_of(shape) / share.blocks, threads = kLanes * warps;
   int64_t side = shape[order[0]] / (order[0] == share.dim ? share.blocks : 1);
   int64_t most = std::min<int64_t>(side, std::max<int64_t>(1, elements / threads));
-  return spreadOut(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
+  return distribute(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
 }
 
-/// Whether the lanes of a warp read whole sectors of memory, of 32 bytes, by an instruction each.
-/// What products take, threads hold several times: read in less than registers, it would be more
-/// instructions than by way of shared memory.
+/// Whether each load instruction of a warp reads whole sectors of 32 bytes. Several threads hold
+/// the same element of an operand of a contraction: with accesses below 4 bytes, loads through
+/// shared memory need fewer instructions.
 bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
   constexpr unsigned kSector = 32, kWidest = 16, kRegister = 4;
   unsigned bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
@@ -377,8 +390,8 @@ bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
   return true;
 }
 
-/// The layout that a tile has from what it is made of: elementwise results are as their operands
-/// are, of which another operation may have asked.
+/// The layout that a tile inherits: elementwise results have the layout of their operands, for
+/// which there may be a request.
 std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &seen) {
   if (!seen.insert(tile).second)
     return std::nullopt;
@@ -397,10 +410,10 @@ std::optional<Layout> Assignment::inherited(Value tile, llvm::DenseSet<Value> &s
     if (std::optional<Layout> layout = inherited(reshape.getInput(), seen))
       return layout->reshape(spaceOf(shapeOf(tile)));
   if (auto mma = dyn_cast_or_null<MmaOp>(op))
-    return ofProduct(mma);
+    return accumulatorLayout(mma);
   if (auto reduce = dyn_cast_or_null<tile::ReduceOp>(op))
     if (std::optional<Layout> layout = inherited(reduce.getInput(), seen))
-      return without(*layout, reduce.getDims());
+      return withoutDims(*layout, reduce.getDims());
   if (auto loop = dyn_cast_or_null<scf::ForOp>(op))
     return inherited(loop.getYieldedValues()[cast<OpResult>(tile).getResultNumber()], seen);
   return std::nullopt;
@@ -413,33 +426,45 @@ Layout Assignment::preferred(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  return spreadOut(shape, order, 1, shareOf(tile));
+  return distribute(shape, order, 1, shareOf(tile));
 }
 
-Layout Assignment::without(const Layout &layout, ArrayRef<int64_t> dims) {
+Layout Assignment::withoutDims(const Layout &layout, ArrayRef<int64_t> dims) {
   Layout result = layout;
   for (int64_t dim : llvm::reverse(dims))
     result = result.dropDim(dim);
   return onAllThreads(result);
 }
 
-/// Whether warpgroups are to make a product: tensor copies will bring what it reads from shared
-/// memory.
-bool Assignment::isForGroups(MmaOp mma) {
-  auto isBrought = [&](Value operand) {
+/// Whether a contraction is to use wgmma: the accumulator has a suitable shape, and TMA will load
+/// what wgmma reads from shared memory.
+bool Assignment::canUseWgmma(MmaOp mma) {
+  auto isLoadedByTma = [&](Value operand) {
     auto load = operand.getDefiningOp<LoadOp>();
     auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
-    return loop && isKnownAhead(loop, load) && boxedDim(load, coordinates);
+    return loop && isKnownAhead(loop, load) && tmaInnerDim(load, coordinates);
   };
   bool isLoaded = isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
-  return groupSums(mma.getMatrix(), warps, spread) && isBrought(mma.getRhs()) &&
-         (!isLoaded || isBrought(mma.getLhs()));
+  return groupSums(mma.getMatrix(), warps, spread) && isLoadedByTma(mma.getRhs()) &&
+         (!isLoaded || isLoadedByTma(mma.getLhs()));
 }
 
-/// How many warps stand below each other. A warp's part of a product is as square as can be, so
-/// that its operands are few; but where the left operand is computed, rows stay with their warp
-/// from one product to the next. So do they where warpgroups make it.
-unsigned Assignment::warpsBelow(MmaOp mma) {
+/// Says why a contraction has an accumulator that is not in the layout of wgmma.
+void Assignment::remarkMmaSync(MmaOp mma) {
+  Spread own = mma.getParts() > 1 ? Spread() : spread;
+  std::optional<Layout> acc = groupSums(shapeOf(mma.getResult()), warps, own);
+  if (!acc)
+    missed(mma, kPass, "AccumulatorShape") << remark::reason(
+        "wgmma is not used: an accumulator of {0} x {1} is not divided among {2} warps",
+        mma.getMatrix()[0], mma.getMatrix()[1], warps);
+  else if (fragmentDepth(mma) && accumulatorLayout(mma) != *acc)
+    remarkOperandsWithoutTma(mma, coordinates, kPass);
+}
+
+/// The number of warps along the rows of an accumulator. A warp's part is as square as possible, so
+/// that it needs few operand elements. If the left operand is computed, or with wgmma, all warps
+/// are along the rows: a warp keeps its rows from one contraction to the next.
+unsigned Assignment::warpsAlongRows(MmaOp mma) {
   int64_t rows = mma.getMatrix()[0] / spread.along(0),
           columns = mma.getMatrix()[1] / spread.along(1);
   unsigned most = std::clamp<unsigned>(rows / 16, 1, warps), best = most,
@@ -451,8 +476,8 @@ unsigned Assignment::warpsBelow(MmaOp mma) {
   return best;
 }
 
-/// Tensor cores' fragments of the result (2) and the operands (0, 1). What other warps' rows or
-/// columns need as well, all of them hold.
+/// The layout of tensor core fragments of the operands (0, 1) and the result (2). Operands are
+/// replicated among warps with the same rows or columns.
 Layout Assignment::fragments(MmaOp mma, unsigned operand) {
   SmallVector<int64_t> shape(operand == 2 ? mma.getMatrix() : shapeOf(mma->getOperand(operand)));
   unsigned parts = mma.getParts();
@@ -460,7 +485,7 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
     shape[1 - operand] /= parts;
   if (operand == 2 || operand == spread.dim)
     shape[spread.dim] /= spread.blocks;
-  unsigned down = warpsBelow(mma), across = warps / down;
+  unsigned down = warpsAlongRows(mma), across = warps / down;
   // All instructions are 32 bytes deep.
   unsigned depth = *fragmentDepth(mma), bits = 256 / depth;
   Layout tile = operand == 2   ? quadPairs ? voltaAccumulator(16, 16) : mmaAccumulator(16, 8)
@@ -482,8 +507,9 @@ Layout Assignment::fragments(MmaOp mma, unsigned operand) {
   return onAllThreads(tile);
 }
 
-/// Without tensor cores a thread has as many rows as columns, so that what it reads serves often.
-Layout Assignment::square(Value tile) {
+/// The layout of an accumulator without tensor cores: a thread has as many rows as columns, so that
+/// it reuses operand elements.
+Layout Assignment::simtAccumulator(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
   Blocked how{.perThread = {1, 1}, .lanes = {4, 8}, .warps = {1, 1}, .order = {1, 0}};
   for (unsigned left = warps; left > 1; left /= 2)
@@ -491,8 +517,9 @@ Layout Assignment::square(Value tile) {
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
-/// The layout that an operation needs an operand in, where its results have theirs; none: any.
-std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
+/// The layout in which an operation needs an operand, given the layouts of its results; none if any
+/// will do.
+std::optional<Layout> Assignment::requiredBy(Operation *op, unsigned operand) {
   Value input = op->getOperand(operand);
   if (!isTile(input))
     return std::nullopt;
@@ -507,7 +534,7 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
         for (int64_t dim = 0; dim < broadcast.getType().getRank(); ++dim)
           if (!llvm::is_contained(broadcast.getDims(), dim))
             added.push_back(dim);
-        return without(layoutFor(broadcast), added);
+        return withoutDims(layoutFor(broadcast), added);
       })
       .Case([&](TransposeOp transpose) {
         SmallVector<unsigned> back(transpose.getPermutation().size());
@@ -518,13 +545,14 @@ std::optional<Layout> Assignment::wantedBy(Operation *op, unsigned operand) {
       .Case([&](ReshapeOp reshape) { return layoutFor(reshape).reshape(spaceOf(shapeOf(input))); })
       .Case([&](tile::ReduceOp reduce) -> std::optional<Layout> {
         auto known = joined.find(op);
-        bool isAny = known == joined.end() || isAcrossWarps(reduce) ||
-                     without(layoutFor(input), reduce.getDims()) == layoutFor(reduce.getResult());
+        bool isAny =
+            known == joined.end() || isAcrossWarps(reduce) ||
+            withoutDims(layoutFor(input), reduce.getDims()) == layoutFor(reduce.getResult());
         return isAny ? std::nullopt : std::optional(known->second);
       })
       .Case([&](ScanOp scan) {
         return input == scan.getInit()
-                   ? without(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
+                   ? withoutDims(layoutFor(scan.getResult()), {int64_t(scan.getDim())})
                    : layoutFor(scan.getResult());
       })
       .Case([&](MmaOp mma) -> std::optional<Layout> {
@@ -549,130 +577,57 @@ void Assignment::choose(Block &block) {
     choose(&op);
 }
 
-/// Whether a tile follows, element by element, from one whose operation has a layout of its own.
-static bool hasOwnLayout(Value tile) {
-  llvm::SetVector<Value> made;
-  made.insert(tile);
-  for (unsigned i = 0; i < made.size(); ++i) {
-    Operation *op = made[i].getDefiningOp();
-    if (isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(op))
-      return true;
-    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
-      made.insert_range(op->getOperands());
-  }
-  return false;
-}
-
-/// Whether elements come from memory one by one.
-static bool isScattered(Operation *op) {
-  auto load = dyn_cast_or_null<LoadOp>(op);
-  return load && llvm::none_of(load.getDims(), [&](int64_t dim) {
-           return load.getView().getType().hasUnitStride(dim);
-         });
-}
-
-/// The elementwise operations that compute a tile, from loads and operations with a layout of their
-/// own.
-static llvm::SetVector<Operation *> elementwiseWork(Value tile) {
-  llvm::SetVector<Operation *> work;
-  auto add = [&](Value value) {
-    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(value.getDefiningOp()))
-      work.insert(value.getDefiningOp());
-  };
-  add(tile);
-  for (unsigned i = 0; i < work.size(); ++i)
-    llvm::for_each(work[i]->getOperands(), add);
-  return work;
-}
-
-/// Whether a broadcast's slice of a layout makes each thread compute a tile for so many elements,
-/// which other threads compute as well, that the code becomes too long. The tile is then computed
-/// in a layout of its own and converted.
-static bool isCodeRepeated(Value tile, const Layout &layout, unsigned threads) {
-  constexpr int64_t mostRepeated = 2048; // instructions of a thread
-  int64_t held = int64_t(1) << layout.columnsOf({Dim::Register}).size(),
-          own = llvm::divideCeil(cast<RankedTensorType>(tile.getType()).getNumElements(), threads);
-  return held > own && int64_t(elementwiseWork(tile).size()) * (held - own) > mostRepeated;
-}
-
-/// Whether warps would each do the same long work on elements of an operand of which all hold the
-/// same: done once and told the others, it is shorter. So it is where lanes hold the same, and what
-/// the work begins with is exchanged in any case: with its own layout, threads keep fewer elements,
-/// and the exchange comes behind the work.
-static bool isWorkRepeated(Value tile, const Layout &layout) {
-  constexpr int64_t mostRepeated =
-      32; // instructions for an element, about as many as an exchange is worth
-  if (llvm::is_contained(layout.columnsOf({Dim::Lane}), 0u) && hasOwnLayout(tile))
-    return true;
-  int64_t times = 1;
-  for (uint64_t column : layout.columnsOf({Dim::Warp}))
-    times *= column ? 1 : 2;
-  if (times == 1)
-    return false;
-  llvm::SetVector<Operation *> work;
-  bool comesSlowly = false;
-  auto add = [&](Value value) {
-    comesSlowly |= isScattered(value.getDefiningOp());
-    if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(value.getDefiningOp()))
-      work.insert(value.getDefiningOp());
-  };
-  add(tile);
-  for (unsigned i = 0; i < work.size(); ++i)
-    llvm::for_each(work[i]->getOperands(), add);
-  return comesSlowly || int64_t(work.size()) * (times - 1) > mostRepeated;
-}
-
-/// What a loop carries has the layout that its body gives it where that has one of its own.
+/// A carried value has the layout that the body gives it, if the body has one of its own.
 void Assignment::chooseLoop(scf::ForOp loop) {
   choose(*loop.getBody());
   for (auto [result, argument, yielded] :
        llvm::zip(loop.getResults(), loop.getRegionIterArgs(), loop.getYieldedValues())) {
     if (!isTile(result))
       continue;
-    bool isBodys = hasOwnLayout(yielded) || !layouts.contains(result);
-    const Layout layout = isBodys ? layoutFor(yielded) : layoutFor(result);
-    // Not in one expression: the table may move when it takes the second.
+    bool isFromBody = hasOwnLayout(yielded) || !layouts.contains(result);
+    const Layout layout = isFromBody ? layoutFor(yielded) : layoutFor(result);
+    // Two statements: an insertion may move the elements of the map.
     layouts[argument] = layout;
     layouts[result] = layout;
   }
 }
 
-/// Where a tile is computed that follows, element by element, from sums of warpgroups that a loop
-/// has made, before it is rounded: where the sums are, unless no more is exchanged if they go where
-/// loads are, which would have to come to them, and the rounded tile to memory. None: there are no
-/// such sums.
-std::optional<Layout> Assignment::placeOfSums(tile::CastOp rounded) {
+/// The layout for the epilogue of a wgmma accumulator before its result is rounded: the layout of
+/// the accumulator, unless it is cheaper to convert the accumulator to the layout of the epilogue's
+/// loads than the loads and the rounded result. None if there is no such accumulator.
+std::optional<Layout> Assignment::layoutBeforeRounding(tile::CastOp rounded) {
   llvm::SetVector<Value> made;
   made.insert(rounded.getInput());
-  MmaOp sums;
-  unsigned ofSums = 0, ofOthers = rounded.getType().getElementTypeBitWidth(); // bits of an element
+  MmaOp acc;
+  unsigned accBits = 0,
+           otherBits = rounded.getType().getElementTypeBitWidth(); // bits of an element
   for (unsigned i = 0; i < made.size(); ++i) {
     Operation *op = made[i].getDefiningOp();
     if (auto mma = dyn_cast_or_null<MmaOp>(op); mma && grouped.contains(mma)) {
-      sums = mma;
-      ofSums += mma.getType().getElementTypeBitWidth();
+      acc = mma;
+      accBits += mma.getType().getElementTypeBitWidth();
     } else if (auto load = dyn_cast_or_null<LoadOp>(op)) {
-      ofOthers += load.getType().getElementTypeBitWidth();
+      otherBits += load.getType().getElementTypeBitWidth();
     } else if (auto loop = dyn_cast_or_null<scf::ForOp>(op)) {
       made.insert(loop.getYieldedValues()[cast<OpResult>(made[i]).getResultNumber()]);
     } else if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op)) {
       made.insert_range(op->getOperands());
     }
   }
-  if (!sums)
+  if (!acc)
     return std::nullopt;
   llvm::DenseSet<Value> seen;
-  return ofOthers < ofSums ? ofProduct(sums) : inherited(rounded.getInput(), seen);
+  return otherBits < accBits ? accumulatorLayout(acc) : inherited(rounded.getInput(), seen);
 }
 
 void Assignment::choose(Operation *op) {
-  // What becomes of sums of groups is exchanged when it is rounded to fewer bits.
+  // Convert the result of a wgmma after it is rounded to fewer bits.
   auto rounded = dyn_cast<tile::CastOp>(op);
   bool isNarrower = rounded && rounded.getType().getElementTypeBitWidth() <
                                    rounded.getInput().getType().getElementTypeBitWidth();
   auto around = dyn_cast<scf::ForOp>(op->getParentOp());
-  if (isNarrower && (!around || isOverPrograms(around)))
-    if (std::optional<Layout> layout = placeOfSums(rounded))
+  if (isNarrower && (!around || isPersistentLoop(around)))
+    if (std::optional<Layout> layout = layoutBeforeRounding(rounded))
       layouts[rounded.getResult()] = *layout;
   if (auto loop = dyn_cast<scf::ForOp>(op))
     chooseLoop(loop);
@@ -682,16 +637,16 @@ void Assignment::choose(Operation *op) {
         choose(block);
   auto mma = dyn_cast<MmaOp>(op);
   if (mma)
-    layouts[mma.getResult()] = ofProduct(mma);
-  // A loop's results are known once its body is; until then a yield asks for nothing, nor against
-  // what the body has.
+    layouts[mma.getResult()] = accumulatorLayout(mma);
+  // The layouts of a loop's results are known after its body. Until then a yield requests nothing,
+  // and nothing against a layout that the body has.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
-      if (std::optional<Layout> wanted = wantedBy(op, i);
-          wanted && !(mma && isWorkRepeated(operand, *wanted)) &&
-          !(isa<BroadcastOp>(op) && isCodeRepeated(operand, *wanted, kLanes * warps)))
-        ask(operand, *wanted);
+      if (std::optional<Layout> required = requiredBy(op, i);
+          required && !(mma && replicatesWork(operand, *required)) &&
+          !(isa<BroadcastOp>(op) && replicatesCode(operand, *required, kLanes * warps)))
+        request(operand, *required);
   bool isAsked = op->getNumResults() && layouts.contains(op->getResult(0));
   for (Value result : op->getResults())
     if (isTile(result))
@@ -701,34 +656,33 @@ void Assignment::choose(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     joined[op] = layoutFor(reduce.getInput());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && !(isAsked && isAcrossWarps(reduce)))
-    layouts[reduce.getResult()] = without(layoutFor(reduce.getInput()), reduce.getDims());
+    layouts[reduce.getResult()] = withoutDims(layoutFor(reduce.getInput()), reduce.getDims());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && isAcrossWarps(reduce))
-    if (std::optional<Layout> own = ownSums(shapeOf(reduce.getResult()));
+    if (std::optional<Layout> own = wgmmaSplitResult(shapeOf(reduce.getResult()));
         own && layoutFor(reduce.getInput()) == groupSums(shapeOf(reduce.getInput()), warps) &&
         llvm::equal(own->columns(Dim::Block), layoutFor(reduce.getResult()).columns(Dim::Block)))
       layouts[reduce.getResult()] = *own;
   if (auto scan = dyn_cast<ScanOp>(op))
-    layouts[scan.getTotal()] = without(layoutFor(scan.getResult()), {int64_t(scan.getDim())});
+    layouts[scan.getTotal()] = withoutDims(layoutFor(scan.getResult()), {int64_t(scan.getDim())});
 }
 
 //===----------------------------------------------------------------------===//
 // Rewriting
 //===----------------------------------------------------------------------===//
 
-void Assignment::convertOperand(OpOperand &operand, const Layout &wanted) {
+void Assignment::convertOperand(OpOperand &operand, const Layout &required) {
   Value value = operand.get();
-  if (layouts.at(value) == wanted)
+  if (layouts.at(value) == required)
     return;
   OpBuilder builder(operand.getOwner());
-  RankedTensorType type = withLayout(value.getType(), wanted);
+  RankedTensorType type = withLayout(value.getType(), required);
   Operation *maker = value.getDefiningOp();
   if (isa_and_nonnull<ConstantOp, SplatOp, IotaOp>(maker)) {
     Operation *again = builder.clone(*maker);
     again->getResult(0).setType(type);
     return operand.set(again->getResult(0));
   }
-  // What several products of groups take of one load is converted once, so that it is brought as
-  // they read it.
+  // A load that several wgmma read is converted once, so that TMA loads it into one buffer.
   if (isa_and_nonnull<LoadOp>(maker) && grouped.contains(operand.getOwner()))
     for (Operation *user : maker->getUsers())
       if (auto same = dyn_cast<ConvertOp>(user);
@@ -742,10 +696,10 @@ void Assignment::rewrite() {
     Value(tile).setType(withLayout(tile.getType(), layout));
   kernel.walk([&](Operation *op) {
     for (OpOperand &operand : op->getOpOperands())
-      if (std::optional<Layout> wanted = wantedBy(op, operand.getOperandNumber()))
-        convertOperand(operand, *wanted);
+      if (std::optional<Layout> required = requiredBy(op, operand.getOperandNumber()))
+        convertOperand(operand, *required);
   });
-  // Less moves after rounding to fewer bits.
+  // Round before a conversion: it then moves fewer bits.
   kernel.walk([](tile::CastOp cast) {
     auto convert = cast.getInput().getDefiningOp<ConvertOp>();
     auto narrow = cast.getType(), wide = cast.getInput().getType();
@@ -760,7 +714,7 @@ void Assignment::rewrite() {
     if (convert->use_empty())
       convert.erase();
   });
-  // What was made again may have been made for nobody else.
+  // Erase constants of which only clones are used.
   kernel.walk([](Operation *op) {
     if (isa<ConstantOp, SplatOp, IotaOp>(op) && op->use_empty())
       op->erase();
@@ -773,23 +727,22 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      unsigned count = getHint(kernel.getHintsAttr(), "num_warps").value_or(warps);
-      unsigned blocks = getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
+      unsigned count = kernel.getField(LaunchField::NumWarps).value_or(warps);
+      unsigned blocks = kernel.getClusterSize();
       if (!llvm::isPowerOf2_32(blocks)) {
-        kernel.emitError("expected a cluster of a power of two of blocks, got ") << blocks;
+        kernel.emitError("expected a cluster size that is a power of two, got ") << blocks;
         return signalPassFailure();
       }
-      bool grouped = wgmma && getHint(kernel.getHintsAttr(), "wgmma").value_or(0);
+      bool grouped = wgmma && kernel.isOn(TuningField::Wgmma);
       std::optional<int64_t> spread =
-          blocks > 1 ? getHint(kernel.getHintsAttr(), "cluster_axis") : std::nullopt;
+          blocks > 1 ? kernel.getField(LaunchField::ClusterAxis) : std::nullopt;
       Assignment assignment(kernel, count, blocks, spread, quadPairs, grouped);
       if (failed(assignment.run()))
         return signalPassFailure();
-      if (spread && assignment.blocksWithWork() == 1) {
-        NamedAttrList hints(kernel.getHintsAttr());
-        hints.erase("cluster_size");
-        hints.erase("cluster_axis");
-        kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
+      if (spread && assignment.usedCtas() == 1) {
+        kernel.changeConfig(
+            kernel.getLaunchConfig().without({LaunchField::ClusterSize, LaunchField::ClusterAxis}),
+            "one CTA of a cluster has all work");
       }
     }
   }

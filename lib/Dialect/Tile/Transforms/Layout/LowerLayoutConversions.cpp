@@ -1,10 +1,10 @@
-//===- LowerLayoutConversions.cpp - What goes through shared memory --------------===//
+//===- LowerLayoutConversions.cpp - Communication between warps -----------===//
 //
-// After layouts are assigned, some operations still hide traffic between warps: conversions, joins
-// along dimensions that several warps hold, running joins, and products without tensor cores. Here
-// each becomes what warps do by themselves, with writes and reads of buffers between. What stays
-// within a warp is left to shuffles where these are cheaper. Parts that the blocks of a cluster
-// have are pushed to dsmem, one for each reduction.
+// After layouts are assigned, some operations communicate between warps: conversions, reductions
+// and scans along dimensions that several warps hold, and contractions without tensor cores. The
+// pass rewrites each into operations within warps and reads and writes of shared memory.
+// Conversions within a warp stay, if shuffles are cheaper. The partial results of the CTAs of a
+// cluster go through distributed shared memory, one buffer per reduction.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/FirstUse.h"
@@ -12,7 +12,6 @@
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -41,20 +40,20 @@ public:
 
 private:
   LogicalResult expand(tile::ReduceOp reduce);
-  Value joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks);
-  Value fromAllBlocks(tile::ReduceOp reduce, Value parts);
+  Value reduceWarps(tile::ReduceOp reduce, Value parts, int64_t blocks);
+  Value gatherFromCtas(tile::ReduceOp reduce, Value parts);
   void initDsmem();
   LogicalResult expand(ScanOp scan);
   void expand(MmaOp mma);
   LogicalResult expand(ConvertOp convert);
-  std::optional<Layout> memoryForGroups(ConvertOp convert);
+  std::optional<Layout> memoryForWgmma(ConvertOp convert);
 
   Value zero();
   Value convertTo(Value tile, const Layout &layout);
-  /// Writes a tile into a buffer of its own.
+  /// Writes a tile into a new buffer.
   Value write(Value tile, const Layout &memory);
-  /// The buffer where a tile lies so before an operation; null: none.
-  Value written(Value tile, const Layout &memory, Operation *place);
+  /// The buffer that holds a tile in a layout before an operation, or null.
+  Value written(Value tile, const Layout &memory, Operation *point);
   template <typename OpTy> SmallVector<OpTy> all() {
     SmallVector<OpTy> ops;
     kernel.walk([&](OpTy op) { ops.push_back(op); });
@@ -71,7 +70,7 @@ private:
 };
 } // namespace
 
-/// Bits of an element in shared memory: tf32 is held as f32 is.
+/// Bits of an element in shared memory; tf32 has 32.
 static unsigned bitsOf(RankedTensorType type) {
   return 8 * llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
 }
@@ -99,11 +98,11 @@ Value Expansion::write(Value tile, const Layout &memory) {
   return buffer;
 }
 
-/// What loops one after the other take stays where the first of them found it.
-Value Expansion::written(Value tile, const Layout &memory, Operation *place) {
+/// Consecutive loops read a tile from the same buffer.
+Value Expansion::written(Value tile, const Layout &memory, Operation *point) {
   for (Operation *user : tile.getUsers()) {
     auto write = dyn_cast<SharedStoreOp>(user);
-    if (write && write->getBlock() == place->getBlock() && write->isBeforeInBlock(place) &&
+    if (write && write->getBlock() == point->getBlock() && write->isBeforeInBlock(point) &&
         write.getBuffer().getType().getMemory() == memory &&
         llvm::all_of(write.getBuffer().getUsers(),
                      [&](Operation *other) { return other == write || isa<SharedLoadOp>(other); }))
@@ -113,12 +112,11 @@ Value Expansion::written(Value tile, const Layout &memory, Operation *place) {
 }
 
 //===----------------------------------------------------------------------===//
-// Joins
+// Reductions and scans
 //===----------------------------------------------------------------------===//
 
-/// The layout of a tile with one more dimension behind the others, along which each block has one
-/// element.
-static Layout alongBlocks(const Layout &kept, unsigned last) {
+/// The layout of a tile with an additional last dimension, along which each CTA has one element.
+static Layout withCtaDim(const Layout &kept, unsigned last) {
   Space out = kept.out();
   out.setBits(tensorDim(last), kept.in().bits(Dim::Block));
   gf2::Vectors columns;
@@ -130,24 +128,24 @@ static Layout alongBlocks(const Layout &kept, unsigned last) {
   return Layout(kept.in(), out, std::move(columns));
 }
 
-/// Of the parts of all warps, one for each block.
-Value Expansion::joinWarps(tile::ReduceOp reduce, Value parts, int64_t blocks) {
+/// Reduces the partial results of a CTA's warps to one per CTA.
+Value Expansion::reduceWarps(tile::ReduceOp reduce, Value parts, int64_t blocks) {
   auto type = cast<RankedTensorType>(parts.getType());
   int64_t last = type.getRank() - 1, warps = type.getShape().back() / blocks;
   SmallVector<int64_t> shape(type.getShape());
   shape.back() = blocks;
-  Layout ofBlock = alongBlocks(*layoutOf(reduce), last);
-  auto joined = withLayout(RankedTensorType::get(shape, type.getElementType()), ofBlock);
+  Layout perCta = withCtaDim(*layoutOf(reduce), last);
+  auto joined = withLayout(RankedTensorType::get(shape, type.getElementType()), perCta);
   shape.push_back(warps);
   auto split = withLayout(RankedTensorType::get(shape, type.getElementType()),
                           layoutOf(parts)->splitDim(last, warps));
   parts =
-      convertTo(ReshapeOp::create(builder, loc, split, parts), ofBlock.expandDim(last + 1, warps));
+      convertTo(ReshapeOp::create(builder, loc, split, parts), perCta.expandDim(last + 1, warps));
   return tile::ReduceOp::create(builder, loc, joined, reduce.getKind(), parts, ArrayRef(last + 1),
                                 reduce.getSkipNan());
 }
 
-/// What narrow elements are while they are in flight.
+/// The type of narrow elements in distributed shared memory, which is written in words of 32 bits.
 static Type wordOf(Type element) {
   if (element.getIntOrFloatBitWidth() >= 32)
     return element;
@@ -155,26 +153,27 @@ static Type wordOf(Type element) {
                                  : Type(IntegerType::get(element.getContext(), 32));
 }
 
-/// How the parts of all blocks, along a last dimension, lie in dsmem: in each block all, or those
-/// that it wants, the parts of one block after those of the other. What threads send to those that
-/// have their place in other blocks lies in pieces of 16 bytes, as the lanes follow each other.
-static Layout dsmemOf(const Layout &parts, const Layout &wanted, ArrayRef<int64_t> shape) {
+/// The layout of the CTAs' partial results, along a last dimension, in distributed shared memory.
+/// Each CTA has all partial results, or those of its part of the result, one CTA after the other.
+/// If threads send to the same thread of other CTAs, the elements lie in vectors of 16 bytes in the
+/// order of the lanes.
+static Layout dsmemOf(const Layout &parts, const Layout &result, ArrayRef<int64_t> shape) {
   SmallVector<unsigned> order(shape.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  if (!gf2::rank(wanted.columns(Dim::Block)))
+  if (!gf2::rank(result.columns(Dim::Block)))
     return linearShared(SmallVector<unsigned>(shape.begin(), shape.end()), order);
   Space out = spaceOf(shape), in;
   gf2::Vectors blocks, elements;
-  for (uint64_t column : wanted.columns(Dim::Block))
-    blocks.push_back(wanted.out().carry(column, out));
-  if (ownRegisters(parts, wanted)) {
-    gf2::Vectors registers = wanted.columnsOf({Dim::Register}), rest;
-    size_t ofPiece = std::min<size_t>(2, registers.size());
-    rest.assign(registers.begin() + ofPiece, registers.end());
-    registers.resize(ofPiece);
+  for (uint64_t column : result.columns(Dim::Block))
+    blocks.push_back(result.out().carry(column, out));
+  if (ownRegisters(parts, result)) {
+    gf2::Vectors registers = result.columnsOf({Dim::Register}), rest;
+    size_t vectorBits = std::min<size_t>(2, registers.size());
+    rest.assign(registers.begin() + vectorBits, registers.end());
+    registers.resize(vectorBits);
     for (uint64_t column :
-         gf2::concat({registers, wanted.columns(Dim::Lane), rest, wanted.columns(Dim::Warp)}))
-      elements.push_back(wanted.out().carry(column, out));
+         gf2::concat({registers, result.columns(Dim::Lane), rest, result.columns(Dim::Warp)}))
+      elements.push_back(result.out().carry(column, out));
   }
   std::rotate(order.begin(), order.begin() + 1, order.end());
   for (unsigned dim : order)
@@ -186,9 +185,9 @@ static Layout dsmemOf(const Layout &parts, const Layout &wanted, ArrayRef<int64_
   return Layout(in, out, gf2::concat({blocks, elements}));
 }
 
-/// All blocks' parts, in the registers of every thread that wants them. In a loop an iteration's
-/// parts come while those before are still read.
-Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
+/// The partial results of all CTAs, in the registers of the threads that need them. In a loop there
+/// are two stages: partial results arrive while those of the previous iteration are still read.
+Value Expansion::gatherFromCtas(tile::ReduceOp reduce, Value parts) {
   auto type = cast<RankedTensorType>(parts.getType());
   Type element = type.getElementType(), word = wordOf(element);
   auto cast = [&](Value tile, Type to) -> Value {
@@ -208,8 +207,8 @@ Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
     builder.setInsertionPointToStart(&kernel.getBody().front());
     dsmem = dsmemBuffers.emplace_back(AllocOp::create(builder, loc, box, /*dsmem=*/true));
   }
-  // Who sends speaks for all warps of the block: that they have read what came before. Where they
-  // have joined their parts they have met since.
+  // The store signals that all warps of the CTA have read the previous stage. A reduction across
+  // warps has synchronized them since.
   SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
   if (isRepeated && planReduction(*layoutOf(reduce.getInput()), dims).warps.empty())
     BarrierOp::create(builder, loc);
@@ -219,8 +218,8 @@ Value Expansion::fromAllBlocks(tile::ReduceOp reduce, Value parts) {
   return cast(DsmemLoadOp::create(builder, loc, withLayout(plain, gathered), dsmem), element);
 }
 
-/// As soon as the kernel begins the other blocks are told of it, so that before the first push
-/// nobody waits for long.
+/// Arrives at the cluster barrier at the start of the kernel and waits before the first store to
+/// distributed shared memory, so that the wait is short.
 void Expansion::initDsmem() {
   if (dsmemBuffers.empty())
     return;
@@ -237,8 +236,8 @@ void Expansion::initDsmem() {
   ClusterWaitOp::create(builder, first->getLoc());
 }
 
-/// A part for each warp, then all parts in the registers of every thread that wants the sum. Of a
-/// cluster's blocks, each joins its warps' parts first.
+/// Reduces within warps, and gathers the partial results in the registers of the threads that need
+/// the result. In a cluster each CTA reduces its warps first.
 LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
   ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
@@ -247,9 +246,8 @@ LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   gf2::Vectors blocks = layoutOf(reduce)->columnsOf({Dim::Block});
   bool isShared = !plan.blocks.empty() && gf2::rank(blocks);
   if (isShared && (gf2::rank(blocks) < blocks.size() || !plan.warps.empty()))
-    return reduce.emitError("expected a result that all blocks of the cluster have, or of which "
-                            "each has a part and no warps "
-                            "to join, got ")
+    return reduce.emitError("expected a result that all CTAs of the cluster hold, or of which each "
+                            "holds a part without a reduction across warps, got ")
            << reduce.getType();
   builder.setInsertionPoint(reduce);
   loc = reduce.getLoc();
@@ -260,8 +258,8 @@ LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   if (plan.blocks.empty())
     all = convertTo(parts, layoutOf(reduce)->expandDim(last, parts.getType().getShape().back()));
   else
-    all = fromAllBlocks(
-        reduce, isShared ? parts : joinWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
+    all = gatherFromCtas(
+        reduce, isShared ? parts : reduceWarps(reduce, parts, int64_t(1) << plan.blocks.size()));
   auto joined = tile::ReduceOp::create(builder, loc, reduce.getType(), reduce.getKind(), all,
                                        ArrayRef(last), reduce.getSkipNan());
   reduce.replaceAllUsesWith(joined.getResult());
@@ -269,8 +267,9 @@ LogicalResult Expansion::expand(tile::ReduceOp reduce) {
   return success();
 }
 
-/// The lowest bit of a dimension that warps hold, if they hold any; nothing where a register, lane
-/// or warp moves along it and along something else, or a block along it.
+/// The lowest bit of a dimension that the warp index selects, or the number of bits if it selects
+/// none. Fails if an input bit selects along this and another dimension, or the CTA selects along
+/// it.
 static FailureOr<unsigned> lowestWarpBit(const Layout &layout, Dim dim) {
   unsigned lowest = layout.out().bits(dim);
   for (Dim in : {Dim::Register, Dim::Lane, Dim::Warp, Dim::Block})
@@ -285,8 +284,8 @@ static FailureOr<unsigned> lowestWarpBit(const Layout &layout, Dim dim) {
   return lowest;
 }
 
-/// All of dimension `dim` in the registers of each thread; in the lanes of each warp where that is
-/// too much for one.
+/// A layout with all of dimension `dim` in the registers of each thread, or in the lanes of each
+/// warp if that is too much for a thread.
 static Layout gathered(const Layout &kept, unsigned dim, int64_t size) {
   constexpr int64_t kMost = 32;
   gf2::VectorsRef lanes = kept.columns(Dim::Lane);
@@ -306,16 +305,15 @@ static Layout gathered(const Layout &kept, unsigned dim, int64_t size) {
   return Layout(few.in(), out, std::move(columns));
 }
 
-/// Runs of neighbours that a warp holds are scanned by the warp; their totals are gathered and
-/// scanned by each warp for itself, and what comes before a run is joined to all of it.
+/// Each warp scans its contiguous runs. Every warp gathers and scans the totals of all runs, and
+/// combines the prefix of a run with its elements.
 LogicalResult Expansion::expand(ScanOp scan) {
   Layout layout = *layoutOf(scan.getInput());
   int64_t dim = scan.getDim();
   FailureOr<unsigned> bit = lowestWarpBit(layout, tensorDim(dim));
   if (failed(bit))
     return scan.emitError("expected a layout in which nothing moves along the scanned dimension "
-                          "and another, nor blocks "
-                          "of a cluster along it, got ")
+                          "and another, nor CTAs of a cluster along it, got ")
            << scan.getInput().getType();
   RankedTensorType type = scan.getInput().getType();
   int64_t inRun = int64_t(1) << *bit, runs = type.getShape()[dim] / inRun;
@@ -354,7 +352,7 @@ LogicalResult Expansion::expand(ScanOp scan) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products and conversions
+// Contractions and conversions
 //===----------------------------------------------------------------------===//
 
 void Expansion::expand(MmaOp mma) {
@@ -368,24 +366,24 @@ void Expansion::expand(MmaOp mma) {
     buffers.push_back(write(operand, linearShared(SmallVector<unsigned>(shape.begin(), shape.end()),
                                                   std::array{1u, 0u})));
   }
-  auto made = MmaSharedOp::create(builder, loc, mma.getType(), buffers[0], zero(), buffers[1],
-                                  zero(), mma.getAcc());
-  mma.replaceAllUsesWith(made.getResult());
+  auto result = MmaSharedOp::create(builder, loc, mma.getType(), buffers[0], zero(), buffers[1],
+                                    zero(), mma.getAcc());
+  mma.replaceAllUsesWith(result.getResult());
   mma.erase();
 }
 
-/// Where warpgroups are to multiply a tile from shared memory, as they read it; of those
-/// arrangements the one that is written best.
-std::optional<Layout> Expansion::memoryForGroups(ConvertOp convert) {
+/// The layout in shared memory of a tile that wgmma reads: the swizzle that is written at the least
+/// cost. None if the tile has other uses.
+std::optional<Layout> Expansion::memoryForWgmma(ConvertOp convert) {
   RankedTensorType type = convert.getType();
-  unsigned bits = bitsOf(type), warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
-  auto isGrouped = [&](OpOperand &use) {
+  unsigned bits = bitsOf(type), warps = kernel.getNumWarps();
+  auto isWgmmaOperand = [&](OpOperand &use) {
     auto mma = dyn_cast<MmaOp>(use.getOwner());
     return mma && use.getOperandNumber() < 2 && mma.getParts() == 1 &&
            areGroupSums(mma.getAcc(), warps) && spreadOf(mma.getAcc()).blocks == 1;
   };
-  if (!getHint(kernel.getHintsAttr(), "wgmma").value_or(0) || type.getRank() != 2 || bits != 16 ||
-      convert->use_empty() || !llvm::all_of(convert->getUses(), isGrouped))
+  if (!kernel.isOn(TuningField::Wgmma) || type.getRank() != 2 || bits != 16 ||
+      convert->use_empty() || !llvm::all_of(convert->getUses(), isWgmmaOperand))
     return std::nullopt;
   unsigned over = convert->getUses().begin()->getOperandNumber() == 0 ? 1 : 0;
   SmallVector<unsigned> shape(type.getShape().begin(), type.getShape().end());
@@ -418,24 +416,23 @@ LogicalResult Expansion::expand(ConvertOp convert) {
            << features.memoryBytes << " bytes to convert on " << gpu.chip << ", got " << bytes;
   if (!plan)
     return convert.emitError("expected a layout that holds all elements of the other one");
-  // What a loop does not change is written before it. Products read it in each iteration, so that
-  // it takes no registers between; others have it from there on.
-  Operation *place = convert;
-  while (auto loop = dyn_cast<scf::ForOp>(place->getParentOp())) {
+  // A loop-invariant tile is written before the loop. Contractions read it in each iteration, so
+  // that it needs no registers in between; others read it once.
+  Operation *point = convert;
+  while (auto loop = dyn_cast<scf::ForOp>(point->getParentOp())) {
     if (!loop.isDefinedOutsideOfLoop(convert.getInput()))
       break;
-    place = loop;
+    point = loop;
   }
-  bool isForProducts = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
-  builder.setInsertionPoint(place);
+  bool isForContractions = llvm::all_of(convert->getUsers(), llvm::IsaPred<MmaOp>);
+  builder.setInsertionPoint(point);
   loc = convert.getLoc();
-  std::optional<Layout> memory = memoryForGroups(convert);
-  Value buffer = memory ? written(convert.getInput(), *memory, place) : Value();
+  std::optional<Layout> memory = memoryForWgmma(convert);
+  Value buffer = memory ? written(convert.getInput(), *memory, point) : Value();
   if (!buffer)
     buffer = write(convert.getInput(), memory.value_or(plan->exchange.memory));
-  // The later it is read, the more is written before one barrier, and the shorter are its registers
-  // taken.
-  if (place == convert || isForProducts)
+  // A late read lets more writes share one barrier and shortens live ranges.
+  if (point == convert || isForContractions)
     builder.setInsertionPoint(firstUse(convert));
   convert.replaceAllUsesWith(SharedLoadOp::create(builder, loc, type, buffer, zero()).getResult());
   convert.erase();

@@ -1,8 +1,8 @@
-//===- PredicateGathers.cpp - One element is looked for where it may be ----===//
+//===- PredicateGathers.cpp - Skip iterations without the position --------===//
 //
-// A loop that adds up the elements of a row at one position compares, chooses and adds for each of
-// them, and all steps but one add zeros. Whether the position lies in a step's tile is one
-// comparison, and the rest is done behind it.
+// A loop that selects the element of a row at one position compares, selects and adds in each
+// iteration, and all iterations but one add zeros. The pass compares the position with the range of
+// the iteration's tile first, and does the rest under that condition.
 //
 //===----------------------------------------------------------------------===//
 #include "Numerics/Zero.h"
@@ -21,15 +21,15 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-static constexpr unsigned kPositionBits = 32; // of numbers that no position is beyond
+static constexpr unsigned kPositionBits = 32; // enough for every position
 
 namespace {
-/// What is zero unless a position is the one that is wanted, and the operations that make it, the
-/// last one first.
+/// A tile that is zero except at one position, and the operations that compute it, the last one
+/// first.
 struct Selection {
   SmallVector<Operation *> ops;
   IotaOp positions;
-  Value wanted; // a tile of rank 0
+  Value position; // a tile of rank 0
 };
 } // namespace
 
@@ -38,7 +38,7 @@ static bool isMap(Operation *op, ScalarOp kind) {
   return map && map.getScalarOp() == kind;
 }
 
-/// Whether each warp reduces for itself.
+/// Whether a reduction stays within warps.
 static bool isWithinWarps(tile::ReduceOp reduce) {
   SmallVector<unsigned> dims(reduce.getDims().begin(), reduce.getDims().end());
   ReductionPlan plan = planReduction(*layoutOf(reduce.getInput()), dims);
@@ -50,13 +50,13 @@ static bool isZeroTile(Value tile) {
   return constant && isZero(cast<TypedAttr>(constant.getValue()));
 }
 
-/// The operand that an operation makes zeros of where that has zeros; none: it need not.
+/// The operand whose zeros become zeros of the result, or null.
 static Value zerosOf(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceOp>(op);
   if (isa<ReshapeOp, tile::CastOp>(op) ||
       (reduce && reduce.getReduceOp() == tessera::ReduceOp::Sum && isWithinWarps(reduce)))
     return op->getOperand(0);
-  // Elements that a row does not have any more are zeros.
+  // A mask sets elements after the end of the row to zero.
   bool isCut = isMap(op, ScalarOp::Where) && isZeroTile(op->getOperand(2)) &&
                isMap(op->getOperand(1).getDefiningOp(), ScalarOp::Where);
   return isCut ? op->getOperand(1) : Value();
@@ -83,23 +83,23 @@ static std::optional<Selection> selectionOf(Value tile, Block *block) {
     if (!selection.positions || !one || !one.getDims().empty() ||
         one.getType().getElementTypeBitWidth() < kPositionBits)
       continue;
-    selection.wanted = one.getInput();
+    selection.position = one.getInput();
     return selection;
   }
   return std::nullopt;
 }
 
-/// Puts the addition, and all that it is for, under a condition.
-static void guard(MapOp add, Value sum, const Selection &selection) {
+/// Moves the addition and the selection under the condition that the tile has the position.
+static void predicate(MapOp add, Value sum, const Selection &selection) {
   OpBuilder builder(add);
   Location loc = add.getLoc();
   IotaOp positions = selection.positions;
-  Value at = ExtractOp::create(builder, loc, builder.getIndexType(), selection.wanted);
-  Value place = arith::SubIOp::create(builder, loc, at, positions.getStart());
+  Value at = ExtractOp::create(builder, loc, builder.getIndexType(), selection.position);
+  Value offset = arith::SubIOp::create(builder, loc, at, positions.getStart());
   int64_t size = cast<RankedTensorType>(positions.getType()).getNumElements();
   Value end = arith::ConstantIndexOp::create(builder, loc, size);
-  // As an unsigned number a negative place is beyond every size.
-  Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, place, end);
+  // A negative offset is larger than every size in the unsigned comparison.
+  Value isInside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, offset, end);
   auto branch =
       scf::IfOp::create(builder, loc, add->getResultTypes(), isInside, /*withElseRegion=*/true);
   add.getResult().replaceAllUsesWith(branch.getResult(0));
@@ -112,7 +112,7 @@ static void guard(MapOp add, Value sum, const Selection &selection) {
   add->moveBefore(yield);
 }
 
-static void guardAll(KernelOp kernel) {
+static void predicateAll(KernelOp kernel) {
   SmallVector<MapOp> adds;
   kernel.walk([&](MapOp map) {
     if (isMap(map, ScalarOp::Add) && isa<scf::ForOp>(map->getParentOp()))
@@ -121,7 +121,7 @@ static void guardAll(KernelOp kernel) {
   for (MapOp add : adds)
     for (unsigned i : {0, 1})
       if (std::optional<Selection> selection = selectionOf(add->getOperand(i), add->getBlock())) {
-        guard(add, add->getOperand(1 - i), *selection);
+        predicate(add, add->getOperand(1 - i), *selection);
         break;
       }
 }
@@ -130,6 +130,8 @@ namespace {
 struct TilePredicateGathers : tile::impl::TilePredicateGathersBase<TilePredicateGathers> {
   using TilePredicateGathersBase::TilePredicateGathersBase;
 
-  void runOnOperation() override { llvm::for_each(getOperation().getOps<KernelOp>(), guardAll); }
+  void runOnOperation() override {
+    llvm::for_each(getOperation().getOps<KernelOp>(), predicateAll);
+  }
 };
 } // namespace

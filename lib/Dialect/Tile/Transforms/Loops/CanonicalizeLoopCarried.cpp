@@ -1,7 +1,7 @@
-//===- CanonicalizeLoopCarried.cpp - Loops carry tiles in the shape that they use -----===//
+//===- CanonicalizeLoopCarried.cpp - Carry tiles in the shape of their use -===//
 //
-// A loop that iterations a carried tile on the way in and iterations it back on the way out carries
-// the turned one.
+// A loop that reshapes or transposes a carried tile at its begin and undoes that at its end carries
+// the reshaped tile instead.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -32,8 +32,8 @@ static bool undoes(Operation *back, Operation *there) {
   return true;
 }
 
-/// Lets the loop carry the `index`th tile as its only user wants it. Returns whether it did.
-static bool carryTurned(scf::ForOp loop, unsigned index) {
+/// Lets the loop carry the `index`th tile as its only user reshapes it. Returns whether it did.
+static bool carryReshaped(scf::ForOp loop, unsigned index) {
   BlockArgument carried = loop.getRegionIterArg(index);
   if (!carried.hasOneUse())
     return false;
@@ -61,8 +61,7 @@ static bool carryTurned(scf::ForOp loop, unsigned index) {
   IRMapping exit;
   exit.map(back->getOperand(0), result);
   Operation *after = builder.clone(*back, exit);
-  assert(after->getResult(0).getType() == outside &&
-         "what comes back has the shape that was carried");
+  assert(after->getResult(0).getType() == outside && "the inverse restores the carried shape");
   result.replaceAllUsesExcept(after->getResult(0), after);
   result.setType(type);
   yielded.set(back->getOperand(0));
@@ -72,11 +71,12 @@ static bool carryTurned(scf::ForOp loop, unsigned index) {
 }
 
 namespace {
-struct CarryShapes : tile::impl::TileCanonicalizeLoopCarriedBase<CarryShapes> {
+struct TileCanonicalizeLoopCarried
+    : tile::impl::TileCanonicalizeLoopCarriedBase<TileCanonicalizeLoopCarried> {
   void runOnOperation() override {
     getOperation()->walk([](scf::ForOp loop) {
       for (unsigned i = 0; i < loop.getNumRegionIterArgs();)
-        i += !carryTurned(loop, i);
+        i += !carryReshaped(loop, i);
     });
   }
 };

@@ -1,6 +1,7 @@
-//===- DeduplicateKernels.cpp - Equal kernels become one ------------------------===//
+//===- DeduplicateKernels.cpp - Merge equal kernels -----------------------===//
 //
-// A program that repeats a step, like the passes of a sort, has the same kernels again and again.
+// A program that repeats an operation, like the passes of a radix sort, has the same kernel several
+// times.
 //
 //===----------------------------------------------------------------------===//
 #include "mlir/IR/OperationSupport.h"
@@ -15,30 +16,32 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// Whether two kernels do the same; attributes are all but the name.
+/// Whether two kernels are equal but for their names and the notes of changed fields.
 static bool areEqual(KernelOp a, KernelOp b) {
   NamedAttrList left(a->getAttrs()), right(b->getAttrs());
-  left.erase(a.getSymNameAttrName());
-  right.erase(b.getSymNameAttrName());
+  for (NamedAttrList *attributes : {&left, &right}) {
+    attributes->erase(a.getSymNameAttrName());
+    attributes->erase(KernelOp::kChangedAttr);
+  }
   return left.getDictionary(a.getContext()) == right.getDictionary(a.getContext()) &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
 }
 
-/// Whether two launches differ in their kernels and in the memory of their tensors only. Memory of
-/// a caller is of another kind than memory of the program.
-static bool areAlike(LaunchOp a, LaunchOp b) {
-  auto isOwn = [](Value tensor) { return bool(tensor.getDefiningOp<EmptyOp>()); };
+/// Whether two launches differ only in their kernels and in temporary tensors. Tensors of the
+/// caller and temporary tensors have different properties.
+static bool areInterchangeable(LaunchOp a, LaunchOp b) {
+  auto isTemporary = [](Value tensor) { return bool(tensor.getDefiningOp<EmptyOp>()); };
   return a->getParentOp() == b->getParentOp() && a.getGrid() == b.getGrid() &&
          a.getViews() == b.getViews() && a.getSizes() == b.getSizes() &&
          a.getScalars() == b.getScalars() &&
          llvm::equal(a.getTensors(), b.getTensors(), [&](Value x, Value y) {
-           return x.getType() == y.getType() && (x == y || (isOwn(x) && isOwn(y)));
+           return x.getType() == y.getType() && (x == y || (isTemporary(x) && isTemporary(y)));
          });
 }
 
 namespace {
-struct ShareKernels : tile::impl::TileDeduplicateKernelsBase<ShareKernels> {
+struct TileDeduplicateKernels : tile::impl::TileDeduplicateKernelsBase<TileDeduplicateKernels> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     SmallVector<LaunchOp> kept;
@@ -47,7 +50,7 @@ struct ShareKernels : tile::impl::TileDeduplicateKernelsBase<ShareKernels> {
       auto kernel = symbols.lookup<KernelOp>(launch.getKernel());
       for (LaunchOp other : kept) {
         auto known = symbols.lookup<KernelOp>(other.getKernel());
-        if (kernel == known || !areAlike(launch, other) || !areEqual(kernel, known))
+        if (kernel == known || !areInterchangeable(launch, other) || !areEqual(kernel, known))
           continue;
         launch.setKernel(other.getKernel());
         unused.push_back(kernel);

@@ -1,6 +1,6 @@
 //===- Hoist.cpp - Loop-invariant loads and maps leave their loops --------===//
 //
-// Innermost loops first, so that what leaves one is looked at again in the next.
+// Inner loops come first, so that an operation can leave several loops.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"

@@ -1,4 +1,9 @@
-//===- MergeLoads.cpp - A tile is loaded once, whatever pads it -----------===//
+//===- MergeLoads.cpp - Merge loads that differ in padding ----------------===//
+//
+// Two loads of the same tile with different pads become one if the pad of one of them is never
+// observed: its elements outside of the tensor reach only stores that skip them.
+//
+//===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/Dominance.h"
@@ -27,12 +32,12 @@ public:
     });
     SmallVector<LoadOp> kept;
     for (LoadOp load : loads) {
-      auto first = llvm::find_if(kept, [&](LoadOp other) { return canServe(other, load); });
+      auto first = llvm::find_if(kept, [&](LoadOp other) { return canReplace(other, load); });
       if (first == kept.end()) {
         kept.push_back(load);
         continue;
       }
-      if (!isUnseen(load, load))
+      if (!isPadUnobserved(load, load))
         first->setPadAttr(load.getPadAttr());
       load.getResult().replaceAllUsesWith(first->getResult());
       load.erase();
@@ -40,27 +45,27 @@ public:
   }
 
 private:
-  /// Whether one load can take the other's place, with one of their pads.
-  bool canServe(LoadOp first, LoadOp second) {
+  /// Whether one load can replace the other, with one of their pads.
+  bool canReplace(LoadOp first, LoadOp second) {
     return first.getView() == second.getView() && first.getCoords() == second.getCoords() &&
            first.getDims() == second.getDims() && first.getType() == second.getType() &&
-           (first.getPadAttr() == second.getPadAttr() || isUnseen(first, first) ||
-            isUnseen(second, second)) &&
+           (first.getPadAttr() == second.getPadAttr() || isPadUnobserved(first, first) ||
+            isPadUnobserved(second, second)) &&
            dominance.dominates(first.getOperation(), second.getOperation());
   }
 
-  /// Whether nobody sees what a load puts outside of its tensor: it goes, element by element, to
-  /// stores that leave out the same places.
-  bool isUnseen(LoadOp load, Operation *from) {
+  /// Whether the padding of a load is never observed: elementwise operations take it to stores that
+  /// skip the same elements.
+  bool isPadUnobserved(LoadOp load, Operation *from) {
     return llvm::all_of(from->getUsers(), [&](Operation *user) {
       if (isa<MapOp, tile::CastOp, BitcastOp>(user))
-        return isUnseen(load, user);
+        return isPadUnobserved(load, user);
       auto store = dyn_cast<StoreOp>(user);
-      return store && store.getBounded() && hasSamePlaces(load, store);
+      return store && store.getBounded() && hasSameBounds(load, store);
     });
   }
 
-  bool hasSamePlaces(LoadOp load, StoreOp store) {
+  bool hasSameBounds(LoadOp load, StoreOp store) {
     if (store.getDims() != load.getDims() || store.getCoords() != load.getCoords())
       return false;
     return llvm::all_of(load.getDims(), [&](int64_t dim) {

@@ -1,7 +1,7 @@
-//===- MergeStatistics.cpp - Statistics that are the same are one ---------===//
+//===- MergeStatistics.cpp - Merge equal reductions of a loop -------------===//
 //
-// A program's own maximum of a row keeps nan; the one that powers are taken relative to need not,
-// and costs no more if it does. A loop with both carries one of them.
+// The maximum that a program computes propagates NaN. The running maximum of a softmax may ignore
+// NaN, and costs the same if it does not. A loop with both carries one of them.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeStatistics.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
 
-/// `kept` serves for `other`, which has operands that dominate both.
+/// Replaces `other` by `kept`; the operands of `other` dominate both.
 static void replace(Operation *other, Operation *kept) {
   if (other->isBeforeInBlock(kept))
     kept->moveBefore(other);
@@ -21,11 +21,11 @@ static void replace(Operation *other, Operation *kept) {
 }
 
 static void mergeReductions(Block &body) {
-  SmallVector<tile::ReduceOp> exact, loose;
+  SmallVector<tile::ReduceOp> propagatingNan, ignoringNan;
   for (auto reduce : body.getOps<tile::ReduceOp>())
-    (reduce.getSkipNan() ? loose : exact).push_back(reduce);
-  for (tile::ReduceOp other : loose)
-    for (tile::ReduceOp each : exact)
+    (reduce.getSkipNan() ? ignoringNan : propagatingNan).push_back(reduce);
+  for (tile::ReduceOp other : ignoringNan)
+    for (tile::ReduceOp each : propagatingNan)
       if (each.getKind() == other.getKind() && each.getInput() == other.getInput() &&
           each.getDims() == other.getDims()) {
         replace(other, each);
@@ -33,8 +33,8 @@ static void mergeReductions(Block &body) {
       }
 }
 
-/// Whether two carried numbers are joined with the same in each step.
-static bool areAlike(scf::ForOp loop, unsigned a, unsigned b) {
+/// Whether two carried values have equal initial values and equal updates.
+static bool areEqual(scf::ForOp loop, unsigned a, unsigned b) {
   auto x = loop.getYieldedValues()[a].getDefiningOp<MapOp>(),
        y = loop.getYieldedValues()[b].getDefiningOp<MapOp>();
   if (loop.getInitArgs()[a] != loop.getInitArgs()[b] || !x || !y || x == y ||
@@ -52,14 +52,14 @@ void tile::mergeStatistics(scf::ForOp loop) {
   mergeReductions(*loop.getBody());
   for (unsigned b = 1; b < loop.getNumRegionIterArgs(); ++b)
     for (unsigned a = 0; a < b; ++a) {
-      if (!areAlike(loop, a, b))
+      if (!areEqual(loop, a, b))
         continue;
       Operation *kept = loop.getYieldedValues()[a].getDefiningOp(),
                 *other = loop.getYieldedValues()[b].getDefiningOp();
-      // What is left of the number goes through the loop as it is, and leaves it by a later pass.
-      Value number = loop.getRegionIterArg(b);
-      number.replaceAllUsesWith(loop.getRegionIterArg(a));
-      loop.getBody()->getTerminator()->setOperand(b, number);
+      // The loop carries the merged value unchanged; canonicalization removes it.
+      Value merged = loop.getRegionIterArg(b);
+      merged.replaceAllUsesWith(loop.getRegionIterArg(a));
+      loop.getBody()->getTerminator()->setOperand(b, merged);
       replace(other, kept);
       loop.getResult(b).replaceAllUsesWith(loop.getResult(a));
       break;

@@ -1,4 +1,4 @@
-//===- MergeStatistics.h - Statistics that are the same are one -*- C++ -*-===//
+//===- MergeStatistics.h - Merge equal reductions of a loop -----*- C++ -*-===//
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_LOOPS_MERGESTATISTICS_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_LOOPS_MERGESTATISTICS_H
 
@@ -6,8 +6,8 @@
 
 namespace tessera::tile {
 
-/// A maximum or minimum that may leave out nan is the one that does not, where the loop has both of
-/// a tile; numbers that begin alike and go on alike are one.
+/// Replaces a maximum or minimum that may ignore NaN by one that does not, if the loop has both of
+/// the same tile, and merges carried values with equal initial values and equal updates.
 void mergeStatistics(mlir::scf::ForOp loop);
 
 } // namespace tessera::tile

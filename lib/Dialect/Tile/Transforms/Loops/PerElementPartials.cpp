@@ -1,10 +1,15 @@
-//===- PerElementPartials.cpp - Loops add tiles, and what follows joins them -===//
+//===- PerElementPartials.cpp - Accumulate tiles, reduce after the loop ---===//
+//
+// A reduction synchronizes threads. A loop that combines a carried value with the reduction of a
+// tile combines tiles elementwise instead, and one reduction follows the loop.
+//
+//===----------------------------------------------------------------------===//
 #include "Numerics/Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/Monoids.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -17,16 +22,16 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// `carried` of a loop, which each step joins with what a reduction makes of a tile.
+/// A carried value that each iteration combines with the reduction of a tile.
 struct Candidate {
-  unsigned number;
+  unsigned number; // among the carried values
   tile::ReduceOp reduce;
   MapOp join;
 };
 } // namespace
 
-/// Whether a tile is zero but where something is equal: such tiles are few, and added where they
-/// are.
+/// Whether a tile selects the elements at one position and is zero elsewhere:
+/// tile-predicate-gathers adds such a tile in one iteration only.
 static bool isSelection(Value tile) {
   while (auto reshape = tile.getDefiningOp<ReshapeOp>())
     tile = reshape.getInput();
@@ -40,9 +45,8 @@ static bool isSelection(Value tile) {
   return (condition && condition.getScalarOp() == ScalarOp::Eq) || isSelection(map.getInputs()[1]);
 }
 
-/// Whether a reduction joins what each thread has of the columns that it has numbers for
-/// (PerThreadPartials.cpp).
-static bool isOfThreads(tile::ReduceOp reduce) {
+/// Whether a reduction is one of PerThreadPartials.cpp, within threads.
+static bool isWithinThreads(tile::ReduceOp reduce) {
   auto pieces = reduce.getInput().getDefiningOp<ReshapeOp>();
   return pieces && pieces.getInput().getType().getRank() == 2 && pieces.getType().getRank() == 3 &&
          reduce.getDims() == ArrayRef<int64_t>{0};
@@ -58,12 +62,12 @@ static std::optional<Candidate> candidateOf(scf::ForOp loop, unsigned number) {
   auto reduce = other.getDefiningOp<tile::ReduceOp>();
   if (!reduce || reduce->getBlock() != loop.getBody() || !reduce->hasOneUse() ||
       reduce.getSkipNan() || join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()) ||
-      isSelection(reduce.getInput()) || isOfThreads(reduce))
+      isSelection(reduce.getInput()) || isWithinThreads(reduce))
     return std::nullopt;
   return Candidate{number, reduce, join};
 }
 
-static void defer(scf::ForOp loop, MutableArrayRef<Candidate> candidates) {
+static void reduceAfterLoop(scf::ForOp loop, MutableArrayRef<Candidate> candidates) {
   IRRewriter rewriter(loop);
   SmallVector<Value> tiles;
   for (Candidate &each : candidates) {
@@ -84,7 +88,7 @@ static void defer(scf::ForOp loop, MutableArrayRef<Candidate> candidates) {
   unsigned first = replaced.getNumResults() - candidates.size();
   auto *yield = replaced.getBody()->getTerminator();
   for (auto [i, each] : llvm::enumerate(candidates)) {
-    // The old value goes through the loop as it is, and leaves it by a later pass.
+    // The loop carries the old value unchanged; canonicalization removes it.
     yield->setOperand(each.number, replaced.getRegionIterArg(each.number));
     Value old = replaced.getResult(each.number);
     auto sum = tile::ReduceOp::create(rewriter, each.reduce.getLoc(), each.reduce.getReduceOp(),
@@ -103,23 +107,29 @@ struct TilePerElementPartials : tile::impl::TilePerElementPartialsBase<TilePerEl
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "num_warps").value_or(4) *
-                        getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
+      int64_t threads = 32 * kernel.getNumWarps() * kernel.getClusterSize();
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       for (scf::ForOp loop : loops) {
         SmallVector<Candidate> candidates;
-        int64_t left = most * threads;
+        int64_t left = maxElements * threads;
         for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {
           std::optional<Candidate> found = candidateOf(loop, number);
-          int64_t room = found ? found->reduce.getInput().getType().getNumElements() : 0;
-          if (!found || room > left)
+          if (!found)
             continue;
-          left -= room;
+          int64_t elements = found->reduce.getInput().getType().getNumElements();
+          if (elements > left) {
+            missed(found->reduce, "tile-per-element-partials", "TooManyElements") << remark::reason(
+                "a tile of {0} elements takes more than the {1} registers that the loop may still "
+                "carry",
+                elements, left);
+            continue;
+          }
+          left -= elements;
           candidates.push_back(*found);
         }
         if (!candidates.empty())
-          defer(loop, candidates);
+          reduceAfterLoop(loop, candidates);
       }
     }
   }

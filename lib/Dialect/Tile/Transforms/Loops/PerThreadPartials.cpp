@@ -1,19 +1,18 @@
-//===- PerThreadPartials.cpp - Each thread has statistics of its own --------===//
+//===- PerThreadPartials.cpp - Reduce per thread, combine after the loop --===//
 //
-// A loop that walks a row for its sum or its maximum joins a number with a reduction of a tile in
-// each step, for which all threads wait. Here the number becomes a tile with an element for each
-// thread, which joins what it holds itself, and one reduction follows the loop.
+// A loop over a row combines a carried value with the reduction of a tile in each iteration, and
+// the reduction synchronizes all threads. The pass carries a tile with one element per thread
+// instead: a thread reduces its own elements, and one reduction across threads follows the loop.
 //
-// A loop for sums of e^(x - m), m being the row's maximum, carries the maximum so far and makes its
-// sums smaller whenever that grows. For each thread these are relative to its own maximum then, and
-// they are brought to the common one at the end by the factor that the loop itself has for that.
-// What is joined where x is the maximum so far, and dropped whenever that grows, is each thread's
-// own in the same way.
+// An online softmax carries the running maximum m and sums of e^(x - m), which it rescales when m
+// grows. Each thread then has its own maximum and sums relative to it; after the loop the factor of
+// the loop rescales the sums of all threads to the common maximum. An argmax, which keeps a value
+// for elements equal to the maximum and drops it when that grows, works the same way per thread.
 //
-// The threads of a block hold neighbours, as wide pieces as they are loaded in, and further ones
-// behind those of all threads; the blocks of a cluster have a part of the tile each. Of columns,
-// for which a loop carries a row of numbers, a thread has those of its piece of a row, and the
-// threads whose pieces lie below it have numbers of their own.
+// A thread holds vectors as wide as its loads, and the vectors of a warp are contiguous. The CTAs
+// of a cluster each hold a part of the tile. For a reduction of columns, where the loop carries a
+// row, a thread has the columns of its vector, and threads in different rows have their own
+// partials.
 //
 //===----------------------------------------------------------------------===//
 #include "MergeStatistics.h"
@@ -21,8 +20,8 @@
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
 #include "tessera/Dialect/Common/Monoids.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/SetVector.h"
@@ -37,15 +36,17 @@ namespace tessera::tile {
 } // namespace tessera::tile
 
 namespace {
-/// A carried number that each step joins with a reduction of a tile.
+static constexpr StringLiteral kPass = "tile-per-thread-partials";
+
+/// A carried value that each iteration combines with the reduction of a tile.
 struct State {
   unsigned number;
   Value carried;
   tile::ReduceOp reduce;
   MapOp join;
-  Value part;   // what is joined: the reduction, perhaps in a wider type
-  Value factor; // what the number is multiplied by before
-  Value kept;   // whether it counts, or is the unit
+  Value part;   // the reduction, perhaps cast to a wider type
+  Value factor; // by which the carried value is rescaled first, or null
+  Value kept;   // the condition under which the carried value is kept and not reset, or null
 
   bool isRelative() const { return factor || kept; }
   TypedAttr unit() {
@@ -53,88 +54,91 @@ struct State {
   }
 };
 
-/// A power of two of an exponent relative to a gauge.
+/// exp2 of an exponent relative to a gauge.
 struct Weight {
   Value exponent;
-  Value gauge; // what is taken away: the gauge, or a number where that is not finite; scaled if the
-               // exponent is, first
+  Value gauge; // the subtrahend: the gauge, or a finite value in its place; scaled if the exponent
+               // is scaled first
   Value scale;
   bool isScaledFirst;
 };
 
-/// Values of a program, each by what takes its place.
+/// Replacements of values.
 using Renaming = llvm::DenseMap<Value, Value>;
 
-class Deferral {
+class PartialsPerThread {
 public:
-  Deferral(scf::ForOp loop, const Coordinates &coordinates, int64_t threads, int64_t blocks)
+  PartialsPerThread(scf::ForOp loop, const Coordinates &coordinates, int64_t threads,
+                    int64_t blocks)
       : loop(loop), coordinates(coordinates), threads(threads), blocks(blocks) {}
 
   bool find();
-  /// `tiles`: of numbers that earlier loops have left, the tiles that they were made of.
+  /// `tiles` maps results of earlier loops to the per-thread tiles that they were reduced from.
   void rewrite(Renaming &tiles);
 
 private:
   std::optional<State> stateOf(unsigned number);
   bool dependsOnLoop(Value value, Value exceptFor);
-  bool isOfNumbers(Value value);
+  bool isElementwise(Value value);
   bool isGuarded(Value reference);
   std::optional<Weight> weightOf(Value weight);
   bool isRelative(State sum);
-  bool isQuestion(Value condition, Value x, Value extremum);
-  bool isChosen(Value tile, TypedAttr unit);
-  bool isIndicated(State state);
-  bool areApart();
-  bool findSteps();
+  bool comparesWithExtremum(Value condition, Value x, Value extremum);
+  bool selectsExtremum(Value tile, TypedAttr unit);
+  bool belongsToExtremum(State state);
+  bool areUsedByStatesOnly();
+  bool findShape();
+  remark::detail::InFlightRemark decline(StringRef name) {
+    return missed(states.front().reduce, kPass, name);
+  }
 
   RankedTensorType typeOf(Value number) {
-    return RankedTensorType::get(ofThreads(),
+    return RankedTensorType::get(threadShape(),
                                  cast<RankedTensorType>(number.getType()).getElementType());
   }
   using Numbers = SmallVector<int64_t>;
-  /// The shape of a tile with an element for each thread, or for each column of its piece, and of
-  /// one with all that threads have.
-  Numbers ofThreads() const {
+  /// The shape of a tile with an element per thread, or per column of its vector, and the shape of
+  /// the loaded tile with the elements of a thread in dimensions of their own.
+  Numbers threadShape() const {
     if (columns)
       return {groups, columns};
     return blocks > 1 ? Numbers{blocks, threads} : Numbers{threads};
   }
-  Numbers ofPieces() const {
+  Numbers vectorShape() const {
     if (columns)
       return {rest, groups, columns};
     return blocks > 1 ? Numbers{blocks, rest, threads, width} : Numbers{rest, threads, width};
   }
-  /// The dimensions of the second that the first has, and those that it has not.
+  /// The dimensions of vectorShape() that threadShape() has, and those that a thread reduces.
   Numbers kept() const { return columns ? Numbers{1, 2} : blocks > 1 ? Numbers{0, 2} : Numbers{1}; }
   Numbers joined() const {
     return columns ? Numbers{0} : blocks > 1 ? Numbers{1, 3} : Numbers{0, 2};
   }
-  /// The dimensions of the first that a number of the loop, or a row of them, has not.
-  Numbers ofLoop() const { return columns || blocks == 1 ? Numbers{0} : Numbers{0, 1}; }
-  Value onThreads(OpBuilder &builder, Value number);
+  /// The dimensions of threadShape() that are reduced after the loop.
+  Numbers threadDims() const { return columns || blocks == 1 ? Numbers{0} : Numbers{0, 1}; }
+  Value broadcastToThreads(OpBuilder &builder, Value number);
   Value rebased(OpBuilder &builder, State state, Value number, Renaming &known);
-  Value rename(OpBuilder &builder, Value value, Renaming &known);
+  Value cloneWith(OpBuilder &builder, Value value, Renaming &known);
   Value tileOf(OpBuilder &builder, Value tile, Renaming &known);
   Value reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known);
 
   scf::ForOp loop;
   const Coordinates &coordinates;
   int64_t threads, blocks, width = 1, rest = 1; // of a tile: blocks x rest x threads x width
-  int64_t columns = 0,
-          groups =
-              1; // of one whose columns are reduced: rest x groups x columns; 0: there are none
-  SmallVector<State> states; // those that are relative behind their gauge
+  // Of a tile whose columns are reduced: rest x groups x columns; 0 columns otherwise.
+  int64_t columns = 0, groups = 1;
+  SmallVector<State> states; // states relative to the gauge follow it
   std::optional<State> gauge;
-  std::optional<Weight> common; // of sums: how the number so far is brought to the new gauge
+  std::optional<Weight> common; // the factor that rescales sums to the new gauge
 };
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// What is deferred
+// Analysis
 //===----------------------------------------------------------------------===//
 
-/// The reduction that a number is, as it is or made wider: the end of its type is then the wider
-/// one's.
+/// The reduction that a value is, directly or after a cast to a wider type that maps the identity
+/// of the narrow type to the one of the wide type.
 static tile::ReduceOp reductionOf(Value part) {
   if (auto reduce = part.getDefiningOp<tile::ReduceOp>())
     return reduce;
@@ -155,7 +159,7 @@ static tile::ReduceOp reductionOf(Value part) {
   return isWidened ? reduce : tile::ReduceOp();
 }
 
-std::optional<State> Deferral::stateOf(unsigned number) {
+std::optional<State> PartialsPerThread::stateOf(unsigned number) {
   Value carried = loop.getRegionIterArg(number);
   auto type = dyn_cast<RankedTensorType>(carried.getType());
   auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
@@ -194,9 +198,8 @@ std::optional<State> Deferral::stateOf(unsigned number) {
   return std::nullopt;
 }
 
-/// Whether a value of the body is made of what the loop carries, by another way than by
-/// `exceptFor`.
-bool Deferral::dependsOnLoop(Value value, Value exceptFor) {
+/// Whether a value of the body depends on a carried value other than through `exceptFor`.
+bool PartialsPerThread::dependsOnLoop(Value value, Value exceptFor) {
   llvm::SetVector<Value> made;
   made.insert(value);
   for (unsigned i = 0; i < made.size(); ++i) {
@@ -215,20 +218,19 @@ bool Deferral::dependsOnLoop(Value value, Value exceptFor) {
   return false;
 }
 
-/// Whether a number is made of the states and of what is known outside the loop, element by
-/// element.
-bool Deferral::isOfNumbers(Value value) {
+/// Whether elementwise operations compute a value from states and values outside of the loop.
+bool PartialsPerThread::isElementwise(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !loop->isAncestor(op) ||
       llvm::any_of(states, [&](State &state) { return state.join == op; }))
     return true;
   return isa<MapOp, tile::CastOp>(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isOfNumbers(operand); });
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isElementwise(operand); });
 }
 
-/// Whether a reference that is made of the new gauge is a number even where that is not: a thread
-/// may have seen nothing while others have.
-bool Deferral::isGuarded(Value reference) {
+/// Whether a value computed from the new gauge is finite even where the gauge is not: a thread may
+/// not have seen any element yet.
+bool PartialsPerThread::isGuarded(Value reference) {
   if (reference == gauge->join.getResult())
     return false;
   auto map = reference.getDefiningOp<MapOp>();
@@ -243,7 +245,7 @@ bool Deferral::isGuarded(Value reference) {
          llvm::all_of(map.getInputs(), [&](Value input) { return isGuarded(input); });
 }
 
-/// What a number has been made a tile of.
+/// The operand of a broadcast, or the value itself.
 static Value withoutBroadcast(Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   return broadcast ? broadcast.getInput() : value;
@@ -259,10 +261,9 @@ static bool areSame(Value a, Value b) {
   return a == b || (x && y && x.getValue() == y.getValue());
 }
 
-/// The parts of exp2((exponent - gauge) * scale), or of exp2(exponent * scale - gauge), of which
-/// the product may be rounded first, as a sum with zero; gauge and scale may be tiles of the same
-/// number.
-std::optional<Weight> Deferral::weightOf(Value weight) {
+/// Matches exp2((exponent - gauge) * scale) and exp2(exponent * scale - gauge), the latter also
+/// with a rounded product (an fma with zero). Gauge and scale may be broadcast.
+std::optional<Weight> PartialsPerThread::weightOf(Value weight) {
   auto mapOf = [](Value value, ScalarOp op) {
     auto map = value.getDefiningOp<MapOp>();
     return map && map.getScalarOp() == op ? map : MapOp();
@@ -292,9 +293,9 @@ std::optional<Weight> Deferral::weightOf(Value weight) {
                 /*isScaledFirst=*/false};
 }
 
-/// Whether a sum is of weights relative to the new gauge, each perhaps times something, and is made
-/// smaller as those are.
-bool Deferral::isRelative(State sum) {
+/// Whether a state sums weights relative to the new gauge, each perhaps times a value, and rescales
+/// the carried sum accordingly.
+bool PartialsPerThread::isRelative(State sum) {
   std::optional<Weight> rebase = sum.factor ? weightOf(sum.factor) : std::nullopt;
   auto isCommon = [&](const Weight &weight) {
     return !common || (weight.gauge == common->gauge && areSame(weight.scale, common->scale) &&
@@ -303,7 +304,7 @@ bool Deferral::isRelative(State sum) {
   if (!rebase || rebase->exponent != gauge->carried || !isCommon(*rebase) ||
       dependsOnLoop(rebase->gauge, gauge->join.getResult()) ||
       dependsOnLoop(rebase->scale, gauge->join.getResult()) || !isGuarded(rebase->gauge) ||
-      !isOfNumbers(sum.factor))
+      !isElementwise(sum.factor))
     return false;
   common = rebase;
   auto isTerm = [&](Value term) {
@@ -317,8 +318,8 @@ bool Deferral::isRelative(State sum) {
   return (isTerm(a) && !dependsOnLoop(b, Value())) || (isTerm(b) && !dependsOnLoop(a, Value()));
 }
 
-/// x == extremum, or that and whether x is nan; the extremum may be a tile of the same number.
-bool Deferral::isQuestion(Value condition, Value x, Value extremum) {
+/// Matches x == extremum, also with `or x is NaN`. The extremum may be broadcast.
+bool PartialsPerThread::comparesWithExtremum(Value condition, Value x, Value extremum) {
   auto map = condition.getDefiningOp<MapOp>();
   if (!map)
     return false;
@@ -329,16 +330,16 @@ bool Deferral::isQuestion(Value condition, Value x, Value extremum) {
                     nan.getInputs()[1] == x));
   };
   if (map.getScalarOp() == ScalarOp::Or)
-    return isQuestion(inputs[0], x, extremum) && isNan(inputs[1].getDefiningOp<MapOp>());
+    return comparesWithExtremum(inputs[0], x, extremum) && isNan(inputs[1].getDefiningOp<MapOp>());
   Value other = map.getScalarOp() == ScalarOp::Eq && inputs[0] == x ? inputs[1] : Value();
   if (auto broadcast = other ? other.getDefiningOp<BroadcastOp>() : BroadcastOp())
     other = broadcast.getInput();
   return other && other == extremum;
 }
 
-/// Whether a tile is the unit wherever an element is not the new gauge, and nothing else of the
-/// loop is in it.
-bool Deferral::isChosen(Value tile, TypedAttr unit) {
+/// Whether a tile has the identity wherever an element is not the new gauge, and depends on no
+/// other carried value.
+bool PartialsPerThread::selectsExtremum(Value tile, TypedAttr unit) {
   auto where = tile.getDefiningOp<MapOp>();
   auto other = where && where.getScalarOp() == ScalarOp::Where
                    ? where.getInputs()[2].getDefiningOp<ConstantOp>()
@@ -347,24 +348,24 @@ bool Deferral::isChosen(Value tile, TypedAttr unit) {
     return false;
   Value condition = where.getInputs()[0], chosen = where.getInputs()[1];
   if (!dependsOnLoop(condition, Value()))
-    return isChosen(chosen, unit);
-  return isQuestion(condition, gauge->reduce.getInput(), gauge->join.getResult()) &&
+    return selectsExtremum(chosen, unit);
+  return comparesWithExtremum(condition, gauge->reduce.getInput(), gauge->join.getResult()) &&
          !dependsOnLoop(chosen, Value());
 }
 
-/// Whether a state joins what belongs to elements that are the new gauge, and counts while the
-/// gauge stays.
-bool Deferral::isIndicated(State state) {
+/// Whether a state reduces values of the elements equal to the new gauge, and is reset when the
+/// gauge grows.
+bool PartialsPerThread::belongsToExtremum(State state) {
   Type element = state.reduce.getInput().getType().getElementType();
-  return !gauge->reduce.getSkipNan() && isOfNumbers(state.kept) &&
-         isQuestion(state.kept, gauge->carried, gauge->join.getResult()) &&
-         isChosen(state.reduce.getInput(), unitOf(state.reduce.getReduceOp(), element));
+  return !gauge->reduce.getSkipNan() && isElementwise(state.kept) &&
+         comparesWithExtremum(state.kept, gauge->carried, gauge->join.getResult()) &&
+         selectsExtremum(state.reduce.getInput(), unitOf(state.reduce.getReduceOp(), element));
 }
 
-/// How threads hold the tiles: as wide pieces as they are loaded in. For a gauge of its own each
-/// should have several.
-bool Deferral::findSteps() {
-  constexpr int64_t fewest = 4;
+/// Finds how threads hold the tiles: in vectors as wide as the loads. For a gauge per thread each
+/// thread should have several elements. Returns false, with a remark, if the tile does not suit.
+bool PartialsPerThread::findShape() {
+  constexpr int64_t minElements = 4;
   RankedTensorType type = states.front().reduce.getInput().getType();
   int64_t size = type.getNumElements();
   bool isLoaded = false;
@@ -382,12 +383,20 @@ bool Deferral::findSteps() {
   auto fits = [&](State &state) {
     return state.reduce.getInput().getType().getShape() == type.getShape();
   };
-  if (!llvm::all_of(states, fits))
+  if (!llvm::all_of(states, fits)) {
+    decline("ShapesDiffer") << remark::reason("the loop reduces tiles of different shapes");
     return false;
-  if (type.getRank() == 1)
-    return rest * width >= (gauge ? fewest : 1);
-  // Each warp has rows, or further pieces of its own row where that is long; what is computed by
-  // other means may lie otherwise.
+  }
+  if (type.getRank() == 1) {
+    int64_t needed = gauge ? minElements : 1;
+    if (rest * width >= needed)
+      return true;
+    decline("FewElements") << remark::reason(
+        "the tile has {0} elements, and partials need {1} for each of {2} threads", size, needed,
+        threads * blocks);
+    return false;
+  }
+  // Each warp has rows, or further vectors of a long row. Only loaded tiles have this layout.
   constexpr int64_t lanes = 32;
   columns = type.getDimSize(1);
   groups =
@@ -396,8 +405,8 @@ bool Deferral::findSteps() {
   return isLoaded && blocks == 1 && rest > 1 && rest * groups == type.getDimSize(0);
 }
 
-/// Whether nothing but the states' own joins knows them on their way.
-bool Deferral::areApart() {
+/// Whether the body uses the states only to update states.
+bool PartialsPerThread::areUsedByStatesOnly() {
   llvm::SmallPtrSet<Operation *, 16> known;
   std::function<bool(Value)> isInside = [&](Value value) -> bool {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
@@ -420,7 +429,7 @@ bool Deferral::areApart() {
   return true;
 }
 
-bool Deferral::find() {
+bool PartialsPerThread::find() {
   SmallVector<State> relative;
   for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i) {
     std::optional<State> state = stateOf(i);
@@ -429,18 +438,21 @@ bool Deferral::find() {
     else if (state && !dependsOnLoop(state->reduce.getInput(), Value()))
       states.push_back(*state);
   }
-  // Of several maxima, the one that all of these are relative to.
+  // The gauge is the maximum to which all relative states refer.
   auto isGauge = [&](State &state) {
     gauge = state;
     common.reset();
     return state.reduce.getReduceOp() == tessera::ReduceOp::Max &&
            llvm::all_of(relative, [&](State &each) {
-             return each.factor ? isRelative(each) : isIndicated(each);
+             return each.factor ? isRelative(each) : belongsToExtremum(each);
            });
   };
-  if (!relative.empty() && llvm::none_of(states, isGauge))
+  if (!relative.empty() && llvm::none_of(states, isGauge)) {
+    missed(relative.front().reduce, kPass, "NoCommonMaximum")
+        << remark::reason("the rescaled values of the loop do not refer to one running maximum");
     return false;
-  // Of rows and columns in one loop the larger tiles are worth it.
+  }
+  // Of reductions with different shapes in one loop the larger tiles count.
   auto shapeOf = [](State &state) { return state.reduce.getInput().getType().getShape(); };
   auto isLess = [&](State &a, State &b) {
     return ShapedType::getNumElements(shapeOf(a)) < ShapedType::getNumElements(shapeOf(b));
@@ -451,47 +463,53 @@ bool Deferral::find() {
       gauge && !relative.empty() ? shapeOf(*gauge) : shapeOf(*llvm::max_element(states, isLess)));
   llvm::erase_if(states, [&](State &state) { return shapeOf(state) != ArrayRef<int64_t>(shape); });
   states.append(relative);
-  return !states.empty() && areApart() && findSteps();
+  if (states.empty())
+    return false;
+  if (!areUsedByStatesOnly()) {
+    decline("UsedInLoop") << remark::reason(
+        "the iteration uses the carried value for more than its update");
+    return false;
+  }
+  return findShape();
 }
 
 //===----------------------------------------------------------------------===//
 // Rewriting
 //===----------------------------------------------------------------------===//
 
-/// A number that all threads have.
-Value Deferral::onThreads(OpBuilder &builder, Value number) {
+/// A value broadcast to all threads.
+Value PartialsPerThread::broadcastToThreads(OpBuilder &builder, Value number) {
   if (auto constant = number.getDefiningOp<ConstantOp>())
     return ConstantOp::create(builder, loop.getLoc(), typeOf(number), constant.getValue());
   bool isRow = cast<RankedTensorType>(number.getType()).getRank() == 1;
-  return BroadcastOp::create(builder, loop.getLoc(), number, ofThreads(),
+  return BroadcastOp::create(builder, loop.getLoc(), number, threadShape(),
                              isRow ? Numbers{1} : Numbers{});
 }
 
-/// The operations that make a number, with others in place of what is known, for each thread or for
-/// all.
-Value Deferral::rename(OpBuilder &builder, Value value, Renaming &known) {
+/// Clones the operations that compute a value, with replacements, per thread or once.
+Value PartialsPerThread::cloneWith(OpBuilder &builder, Value value, Renaming &known) {
   if (Value found = known.lookup(value))
     return found;
   if (auto cast = value.getDefiningOp<tile::CastOp>(); cast && loop->isAncestor(cast))
-    return known[value] =
-               tile::CastOp::create(builder, cast.getLoc(), rename(builder, cast.getInput(), known),
-                                    getElementTypeOrSelf(value));
+    return known[value] = tile::CastOp::create(builder, cast.getLoc(),
+                                               cloneWith(builder, cast.getInput(), known),
+                                               getElementTypeOrSelf(value));
   auto map = value.getDefiningOp<MapOp>();
   if (!map || !loop->isAncestor(map)) {
-    bool isOfThreads = llvm::any_of(known, [&](auto &pair) {
+    bool isPerThread = llvm::any_of(known, [&](auto &pair) {
       return cast<RankedTensorType>(pair.second.getType()).getShape() ==
-             ArrayRef<int64_t>(ofThreads());
+             ArrayRef<int64_t>(threadShape());
     });
-    return isOfThreads ? known[value] = onThreads(builder, value) : value;
+    return isPerThread ? known[value] = broadcastToThreads(builder, value) : value;
   }
   SmallVector<Value> operands;
   for (Value operand : map.getInputs())
-    operands.push_back(rename(builder, operand, known));
+    operands.push_back(cloneWith(builder, operand, known));
   return known[value] =
              MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
 }
 
-Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
+Value PartialsPerThread::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
   if (!dependsOnLoop(tile, Value()))
     return tile;
   if (Value found = known.lookup(tile))
@@ -499,7 +517,7 @@ Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
   if (auto broadcast = tile.getDefiningOp<BroadcastOp>()) {
     Value all =
         BroadcastOp::create(builder, broadcast.getLoc(),
-                            rename(builder, broadcast.getInput(), known), ofPieces(), kept());
+                            cloneWith(builder, broadcast.getInput(), known), vectorShape(), kept());
     return known[tile] =
                ReshapeOp::create(builder, broadcast.getLoc(), all, broadcast.getType().getShape());
   }
@@ -511,43 +529,43 @@ Value Deferral::tileOf(OpBuilder &builder, Value tile, Renaming &known) {
              MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
 }
 
-/// A state as it is relative to a new gauge.
-Value Deferral::rebased(OpBuilder &builder, State state, Value number, Renaming &known) {
+/// A carried value rescaled to, or reset by, a new gauge.
+Value PartialsPerThread::rebased(OpBuilder &builder, State state, Value number, Renaming &known) {
   Location loc = state.join.getLoc();
   if (state.factor)
     return MapOp::create(builder, loc, ScalarOp::Mul,
-                         ValueRange{number, rename(builder, state.factor, known)});
+                         ValueRange{number, cloneWith(builder, state.factor, known)});
   if (!state.kept)
     return number;
   Value dropped =
       ConstantOp::create(builder, loc, cast<RankedTensorType>(number.getType()), state.unit());
   return MapOp::create(builder, loc, ScalarOp::Where,
-                       ValueRange{rename(builder, state.kept, known), number, dropped});
+                       ValueRange{cloneWith(builder, state.kept, known), number, dropped});
 }
 
-Value Deferral::reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known) {
-  Value pieces =
-      ReshapeOp::create(builder, old.getLoc(), tileOf(builder, old.getInput(), known), ofPieces());
+Value PartialsPerThread::reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known) {
+  Value pieces = ReshapeOp::create(builder, old.getLoc(), tileOf(builder, old.getInput(), known),
+                                   vectorShape());
   return tile::ReduceOp::create(builder, old.getLoc(), old.getReduceOp(), pieces, joined(),
                                 old.getSkipNan());
 }
 
-void Deferral::rewrite(Renaming &tiles) {
+void PartialsPerThread::rewrite(Renaming &tiles) {
   IRRewriter rewriter(loop);
   Location loc = loop.getLoc();
   SmallVector<Value> inits, starts;
-  bool goesOn = true;
+  bool continues = true;
   for (State &state : states) {
     inits.push_back(loop.getInitArgs()[state.number]);
     Value tile = tiles.lookup(inits.back());
-    goesOn &= tile && tile.getType() == typeOf(inits.back());
+    continues &= tile && tile.getType() == typeOf(inits.back());
   }
   for (auto [state, init] : llvm::zip_equal(states, inits)) {
     RankedTensorType type = typeOf(init);
     starts.push_back(
-        goesOn ? tiles.lookup(init)
-               : ConstantOp::create(rewriter, loc, type,
-                                    unitOf(state.reduce.getReduceOp(), type.getElementType())));
+        continues ? tiles.lookup(init)
+                  : ConstantOp::create(rewriter, loc, type,
+                                       unitOf(state.reduce.getReduceOp(), type.getElementType())));
   }
   auto replaced = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, starts, /*replaceInitOperandUsesInLoop=*/false,
@@ -558,7 +576,7 @@ void Deferral::rewrite(Renaming &tiles) {
         SmallVector<Value> yielded;
         for (State &state : states) {
           known[state.reduce.getResult()] = reduce(inside, state.reduce, known);
-          Value part = rename(inside, state.part, known);
+          Value part = cloneWith(inside, state.part, known);
           Value whole = rebased(inside, state, known[state.carried], known);
           Value joined = MapOp::create(inside, state.join.getLoc(), state.join.getScalarOp(),
                                        ValueRange{whole, part});
@@ -572,8 +590,8 @@ void Deferral::rewrite(Renaming &tiles) {
   unsigned first = replaced.getNumResults() - states.size();
   auto *yield = replaced.getBody()->getTerminator();
   SmallVector<Value> wholes;
-  SmallVector<bool> hasInit; // it is joined with the tile behind the loop only
-  Renaming once;             // values of the body, as they are for the whole row
+  SmallVector<bool> hasInit; // whether the initial value is combined after the loop
+  Renaming once;             // values of the body, for the whole row
   for (auto [i, state] : llvm::enumerate(states)) {
     Value own = replaced.getResult(first + i), init = inits[i];
     state.carried = replaced.getRegionIterArg(state.number);
@@ -588,15 +606,15 @@ void Deferral::rewrite(Renaming &tiles) {
       if (state.factor)
         references = {common->gauge, common->scale};
       for (Value reference : references) {
-        before[reference] = rename(rewriter, reference, once);
-        known[reference] = onThreads(rewriter, before[reference]);
+        before[reference] = cloneWith(rewriter, reference, once);
+        known[reference] = broadcastToThreads(rewriter, before[reference]);
       }
       own = rebased(rewriter, state, own, known);
     }
-    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own, ofLoop(),
-                                         state.reduce.getSkipNan());
+    Value whole = tile::ReduceOp::create(rewriter, loc, state.reduce.getReduceOp(), own,
+                                         threadDims(), state.reduce.getSkipNan());
     auto unit = init.getDefiningOp<ConstantOp>();
-    hasInit.push_back(!goesOn && !(unit && unit.getValue() == state.unit()));
+    hasInit.push_back(!continues && !(unit && unit.getValue() == state.unit()));
     if (hasInit.back()) {
       init = rebased(rewriter, state, init, before);
       whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
@@ -605,7 +623,7 @@ void Deferral::rewrite(Renaming &tiles) {
     wholes.push_back(whole);
   }
   for (auto [i, state] : llvm::enumerate(states)) {
-    // The old value goes through the loop as it is, and leaves it by a later pass.
+    // The loop carries the old value unchanged; canonicalization removes it.
     yield->setOperand(state.number, replaced.getRegionIterArg(state.number));
     rewriter.replaceAllUsesWith(replaced.getResult(state.number), wholes[i]);
     if (!hasInit[i])
@@ -619,17 +637,17 @@ struct TilePerThreadPartials : tile::impl::TilePerThreadPartialsBase<TilePerThre
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      int64_t threads = 32 * getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
-      int64_t blocks = getHint(kernel.getHintsAttr(), "cluster_size").value_or(1);
+      int64_t threads = 32 * kernel.getNumWarps();
+      int64_t blocks = kernel.getClusterSize();
       Coordinates coordinates(kernel);
       SmallVector<scf::ForOp> loops;
       kernel.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) { loops.push_back(loop); });
       Renaming tiles;
       for (scf::ForOp loop : loops) {
         mergeStatistics(loop);
-        Deferral deferral(loop, coordinates, threads, blocks);
-        if (deferral.find())
-          deferral.rewrite(tiles);
+        PartialsPerThread partials(loop, coordinates, threads, blocks);
+        if (partials.find())
+          partials.rewrite(tiles);
       }
     }
   }

@@ -1,13 +1,13 @@
-//===- PersistentLoop.cpp - A block takes several programs ------------------===//
+//===- PersistentLoop.cpp - A CTA computes several tiles ------------------===//
 //
-// Either neighbours, each block as many as a hint says; or blocks stay, as many as a hint says, and
-// each takes every so manieth program until there is none left: those that run at once are
-// neighbours, in the order that blocks would have.
+// `tiles_per_cta` gives each CTA a number of neighbouring tiles. `persistent_ctas` limits the grid
+// to as many CTAs as run at once: CTA i computes the tiles i, i + N, i + 2N, and so on, so that
+// CTAs that run at the same time compute neighbouring tiles.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
@@ -21,7 +21,9 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// The only launch of a kernel; none: there are several, or none.
+static constexpr StringLiteral kPass = "tile-persistent-loop";
+
+/// The only launch of a kernel; null if there are several, or none.
 static LaunchOp launchOf(ModuleOp module, KernelOp kernel) {
   SmallVector<LaunchOp> launches;
   module.walk([&](LaunchOp launch) {
@@ -31,7 +33,7 @@ static LaunchOp launchOf(ModuleOp module, KernelOp kernel) {
   return launches.size() == 1 ? launches.front() : LaunchOp();
 }
 
-/// Sizes stand behind the views and in front of the scalars.
+/// Adds a size argument to a kernel and its launch. Sizes follow the views and precede the scalars.
 static Value addSize(KernelOp kernel, LaunchOp launch, StringRef size, StringRef called) {
   unsigned number = launch.getTensors().size() + launch.getSizes().size();
   Builder builder(kernel.getContext());
@@ -44,19 +46,19 @@ static Value addSize(KernelOp kernel, LaunchOp launch, StringRef size, StringRef
   return kernel.getArgument(number);
 }
 
-/// Whether threads read a load's elements one by one, since rows end anywhere.
-static bool isLoose(LoadOp load) {
-  constexpr int64_t piece = 16;
+/// Whether threads load single elements, because rows are not aligned.
+static bool isUnaligned(LoadOp load) {
+  constexpr int64_t vectorBytes = 16;
   ViewType type = load.getView().getType();
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   return load.getPad() && llvm::any_of(load.getDims(), [&](int64_t dim) {
-           return type.hasUnitStride(dim) && type.getDivisor(dim) * bytes % piece != 0;
+           return type.hasUnitStride(dim) && type.getDivisor(dim) * bytes % vectorBytes != 0;
          });
 }
 
-/// What all programs read one by one stays in registers.
+/// Hoists loads of unaligned rows that all tiles share: they stay in registers.
 static void hoist(scf::ForOp loop) {
-  auto isOther = [&](Value view) {
+  auto isReadOnly = [&](Value view) {
     return llvm::none_of(view.getUsers(),
                          [](Operation *user) { return isa<StoreOp, ScatterOp>(user); });
   };
@@ -65,7 +67,7 @@ static void hoist(scf::ForOp loop) {
       [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
       [&](Operation *op, Region *) {
         if (auto load = dyn_cast<LoadOp>(op))
-          return isLoose(load) && isOther(load.getView());
+          return isUnaligned(load) && isReadOnly(load.getView());
         if (auto cast = dyn_cast<CastOp>(op))
           return bool(cast.getInput().getDefiningOp<LoadOp>());
         return isa<arith::ConstantOp>(op);
@@ -73,9 +75,11 @@ static void hoist(scf::ForOp loop) {
       [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
 }
 
-/// Puts a kernel's body into a loop over programs, of which each has these places in the grid.
-static scf::ForOp repeat(OpBuilder &builder, KernelOp kernel, Value first, Value end, Value step,
-                         llvm::function_ref<SmallVector<Value>(OpBuilder &, Value)> placesOf) {
+/// Moves a kernel's body into a loop over tiles; `coordsOf` computes the grid coordinates of a
+/// tile.
+static scf::ForOp
+loopOverTiles(OpBuilder &builder, KernelOp kernel, Value first, Value end, Value step,
+              llvm::function_ref<SmallVector<Value>(OpBuilder &, Value)> coordsOf) {
   SmallVector<Operation *> operations;
   Block &body = kernel.getBody().front();
   for (Operation *op = &*builder.getInsertionPoint(); op != body.getTerminator();
@@ -83,10 +87,10 @@ static scf::ForOp repeat(OpBuilder &builder, KernelOp kernel, Value first, Value
     operations.push_back(op);
   auto loop = scf::ForOp::create(builder, kernel.getLoc(), first, end, step);
   builder.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> places = placesOf(builder, loop.getInductionVar());
+  SmallVector<Value> coords = coordsOf(builder, loop.getInductionVar());
   for (Operation *op : operations) {
     if (auto id = dyn_cast<ProgramIdOp>(op)) {
-      id.getResult().replaceAllUsesWith(places[id.getDim()]);
+      id.getResult().replaceAllUsesWith(coords[id.getDim()]);
       id.erase();
     } else {
       op->moveBefore(loop.getBody()->getTerminator());
@@ -95,7 +99,7 @@ static scf::ForOp repeat(OpBuilder &builder, KernelOp kernel, Value first, Value
   return loop;
 }
 
-static void walk(KernelOp kernel, LaunchOp launch, int64_t steps) {
+static void runNeighboringTiles(KernelOp kernel, LaunchOp launch, int64_t tilesPerCta) {
   StringRef grid = cast<StringAttr>(launch.getGrid()[0]).getValue();
   Value count = addSize(kernel, launch, grid, "programs");
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
@@ -103,121 +107,146 @@ static void walk(KernelOp kernel, LaunchOp launch, int64_t steps) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value block = ProgramIdOp::create(builder, loc, builder.getIndexType(), 0);
-  Value first = arith::MulIOp::create(builder, loc, block, index(steps));
-  Value end = arith::AddIOp::create(builder, loc, first, index(steps));
+  Value cta = ProgramIdOp::create(builder, loc, builder.getIndexType(), 0);
+  Value first = arith::MulIOp::create(builder, loc, cta, index(tilesPerCta));
+  Value end = arith::AddIOp::create(builder, loc, first, index(tilesPerCta));
   end = arith::MinSIOp::create(builder, loc, end, count);
   Value one = index(1);
-  hoist(repeat(builder, kernel, first, end, one,
-               [](OpBuilder &, Value program) { return SmallVector<Value>{program}; }));
-  SymExpr programs = *SymExpr::parse(grid.str());
-  launch.setGridAttr(builder.getStrArrayAttr({programs.ceilDiv(SymExpr(steps)).str()}));
+  hoist(loopOverTiles(builder, kernel, first, end, one,
+                      [](OpBuilder &, Value tile) { return SmallVector<Value>{tile}; }));
+  SymExpr tiles = *SymExpr::parse(grid.str());
+  launch.setGridAttr(builder.getStrArrayAttr({tiles.ceilDiv(SymExpr(tilesPerCta)).str()}));
 }
 
-/// The places in a grid of these sizes of a program, by its number. Groups of rows come one after
-/// the other; in a group the row varies fastest. The last group may be smaller.
-static SmallVector<Value> placesIn(OpBuilder &builder, Location loc, ValueRange grid,
-                                   std::optional<int64_t> group, Value program) {
+/// The coordinates of a tile in a grid, by its number. With `group`, groups of rows follow each
+/// other; within a group the row varies fastest. The last group may be smaller.
+static SmallVector<Value> gridCoords(OpBuilder &builder, Location loc, ValueRange grid,
+                                     std::optional<int64_t> group, Value tile) {
   auto divide = [&](Value a, Value b) -> std::pair<Value, Value> {
     Value quotient = arith::DivUIOp::create(builder, loc, a, b);
     return {quotient, arith::RemUIOp::create(builder, loc, a, b)};
   };
   auto times = [&](Value a, Value b) -> Value { return arith::MulIOp::create(builder, loc, a, b); };
-  SmallVector<Value> places;
+  SmallVector<Value> coords;
   if (group && grid.size() >= 2) {
-    Value rest = program, most = arith::ConstantIndexOp::create(builder, loc, *group);
+    Value rest = tile, most = arith::ConstantIndexOp::create(builder, loc, *group);
     if (grid.size() > 2)
-      std::tie(program, rest) = divide(program, times(grid[0], grid[1]));
+      std::tie(tile, rest) = divide(tile, times(grid[0], grid[1]));
     auto [number, inside] = divide(rest, times(grid[0], most));
     Value first = times(number, most), left = arith::SubIOp::create(builder, loc, grid[1], first);
     auto [column, row] = divide(inside, arith::MinSIOp::create(builder, loc, left, most));
-    places = {column, arith::AddIOp::create(builder, loc, first, row)};
+    coords = {column, arith::AddIOp::create(builder, loc, first, row)};
   }
-  while (places.size() + 1 < grid.size()) {
-    auto [next, place] = divide(program, grid[places.size()]);
-    places.push_back(place);
-    program = next;
+  while (coords.size() + 1 < grid.size()) {
+    auto [next, coord] = divide(tile, grid[coords.size()]);
+    coords.push_back(coord);
+    tile = next;
   }
-  if (places.size() < grid.size())
-    places.push_back(program);
-  return places;
+  if (coords.size() < grid.size())
+    coords.push_back(tile);
+  return coords;
 }
 
-/// Whether a number is computed of the program's place.
-static bool isOfProgram(Value value) {
+/// Whether a value depends on the tile of the CTA.
+static bool dependsOnTile(Value value) {
   Operation *op = value.getDefiningOp();
-  return op && (isa<ProgramIdOp>(op) || llvm::any_of(op->getOperands(), isOfProgram));
+  return op && (isa<ProgramIdOp>(op) || llvm::any_of(op->getOperands(), dependsOnTile));
 }
 
-/// Whether loops take as long in all programs: the machine gives the next one to the block that
-/// ends first, where blocks do not stay.
-static bool areAlike(KernelOp kernel) {
+/// Whether the loops of all tiles have the same number of iterations; says so by a remark if not.
+/// Without a persistent loop the hardware balances tiles: the next one goes to the CTA that ends
+/// first.
+static bool haveEqualLoops(KernelOp kernel) {
   return !kernel
               .walk([](scf::ForOp loop) {
-                bool isOwn = isOfProgram(loop.getLowerBound()) || isOfProgram(loop.getUpperBound());
-                return isOwn ? WalkResult::interrupt() : WalkResult::advance();
+                if (!dependsOnTile(loop.getLowerBound()) && !dependsOnTile(loop.getUpperBound()))
+                  return WalkResult::advance();
+                missed(loop, kPass, "IterationsVary") << remark::reason(
+                    "the number of iterations depends on the tile: CTAs would not be balanced");
+                return WalkResult::interrupt();
               })
               .wasInterrupted();
 }
 
-/// Whether what a program does beside its loops leaves shared memory to these: it loads rows at
-/// most, and stores one tile as it lies in memory.
-static bool leavesMemory(KernelOp kernel) {
+/// Whether the epilogue leaves shared memory to the stages of the next tile: it loads vectors at
+/// most, and stores one tile whose last dimension is contiguous. Says so by a remark if not.
+static bool leavesSharedMemory(KernelOp kernel) {
   Block &body = kernel.getBody().front();
+  for (auto load : body.getOps<LoadOp>())
+    if (load.getType().getRank() > 1) {
+      missed(load, kPass, "TileOutsideOfLoop")
+          << remark::reason("the kernel loads a tile of {0} dimensions outside of its loops",
+                            load.getType().getRank());
+      return false;
+    }
   auto stores = llvm::to_vector(body.getOps<StoreOp>());
-  bool hasRows = llvm::all_of(body.getOps<LoadOp>(),
-                              [](LoadOp load) { return load.getType().getRank() <= 1; });
-  return hasRows && stores.size() == 1 && !stores[0].getDims().empty() &&
-         stores[0].getDims().back() >= 0 &&
-         stores[0].getView().getType().hasUnitStride(stores[0].getDims().back());
+  if (stores.size() != 1) {
+    missed(kernel, kPass, "SeveralStores") << remark::reason(
+        "the kernel stores {0} tiles, and the epilogue of a persistent kernel stores one",
+        stores.size());
+    return false;
+  }
+  ArrayRef<int64_t> dims = stores[0].getDims();
+  if (dims.empty() || dims.back() < 0 ||
+      !stores[0].getView().getType().hasUnitStride(dims.back())) {
+    missed(stores[0], kPass, "StoreNotContiguous")
+        << remark::reason("the last dimension of the stored tile is not contiguous");
+    return false;
+  }
+  return true;
 }
 
-static void stay(KernelOp kernel, LaunchOp launch, int64_t blocks) {
+static void makePersistent(KernelOp kernel, LaunchOp launch, int64_t ctas) {
   SmallVector<Value> grid;
-  SymExpr programs = 1;
+  SymExpr tiles = 1;
   for (auto [dim, size] : llvm::enumerate(launch.getGrid().getAsValueRange<StringAttr>())) {
     grid.push_back(addSize(kernel, launch, size, ("programs" + Twine(dim)).str()));
-    programs = programs * *SymExpr::parse(size);
+    tiles = tiles * *SymExpr::parse(size);
   }
-  std::optional<int64_t> group = getHint(kernel.getHintsAttr(), "raster_group");
+  std::optional<int64_t> group = kernel.getField(TuningField::RasterGroup);
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   Value all = grid[0];
   for (Value size : llvm::drop_begin(grid))
     all = arith::MulIOp::create(builder, loc, all, size);
-  Value most = arith::ConstantIndexOp::create(builder, loc, blocks);
+  Value most = arith::ConstantIndexOp::create(builder, loc, ctas);
   Value step = arith::MinSIOp::create(builder, loc, most, all);
-  Value block = ProgramIdOp::create(builder, loc, builder.getIndexType(), 0);
-  repeat(builder, kernel, block, all, step, [&](OpBuilder &inside, Value program) {
-    return placesIn(inside, loc, grid, group, program);
+  Value cta = ProgramIdOp::create(builder, loc, builder.getIndexType(), 0);
+  loopOverTiles(builder, kernel, cta, all, step, [&](OpBuilder &inside, Value tile) {
+    return gridCoords(inside, loc, grid, group, tile);
   });
-  launch.setGridAttr(builder.getStrArrayAttr({SymExpr::min(programs, SymExpr(blocks)).str()}));
+  launch.setGridAttr(builder.getStrArrayAttr({SymExpr::min(tiles, SymExpr(ctas)).str()}));
   kernel.setGridRank(1);
-}
-
-/// The hints that speak of the grid as it was.
-static void dropHints(KernelOp kernel, ArrayRef<StringRef> names) {
-  NamedAttrList hints(kernel.getHintsAttr());
-  for (StringRef name : names)
-    hints.erase(name);
-  kernel.setHintsAttr(hints.getDictionary(kernel.getContext()));
 }
 
 namespace {
 struct TilePersistentLoop : tile::impl::TilePersistentLoopBase<TilePersistentLoop> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      std::optional<int64_t> steps = getHint(kernel.getHintsAttr(), "tiles_per_cta"),
-                             blocks = getHint(kernel.getHintsAttr(), "persistent_ctas");
+      std::optional<int64_t> steps = kernel.getField(LaunchField::TilesPerCta),
+                             blocks = kernel.getField(LaunchField::PersistentCtas);
       LaunchOp launch =
           (steps && *steps > 1) || blocks ? launchOf(getOperation(), kernel) : LaunchOp();
-      if (blocks && launch && areAlike(kernel) && leavesMemory(kernel)) {
-        stay(kernel, launch, *blocks);
-        dropHints(kernel, {"launch_rank", "raster_group", "persistent_ctas"});
+      bool isRequested = (steps && *steps > 1) || blocks;
+      if (isRequested && !launch)
+        missed(kernel, kPass, "SeveralLaunches")
+            << remark::reason("the kernel does not have exactly one launch");
+      if (blocks && launch && haveEqualLoops(kernel) && leavesSharedMemory(kernel)) {
+        makePersistent(kernel, launch, *blocks);
+        // These describe the grid as it was.
+        constexpr StringLiteral isLoop = "a loop over the grid in the kernel";
+        kernel.changeConfig(kernel.getLaunchConfig().without(
+                                {LaunchField::LaunchRank, LaunchField::PersistentCtas}),
+                            isLoop);
+        kernel.changeConfig(kernel.getTuningConfig().without({TuningField::RasterGroup}), isLoop);
       } else if (blocks) {
-        dropHints(kernel, {"persistent_ctas"});
+        kernel.changeConfig(kernel.getLaunchConfig().without({LaunchField::PersistentCtas}),
+                            "the tiles of the grid do not suit a loop");
       } else if (launch && kernel.getGridRank() == 1) {
-        walk(kernel, launch, *steps);
+        runNeighboringTiles(kernel, launch, *steps);
+      } else if (launch) {
+        missed(kernel, kPass, "GridRank") << remark::reason(
+            "the grid has {0} dimensions, and tiles_per_cta needs one", kernel.getGridRank());
       }
     }
   }

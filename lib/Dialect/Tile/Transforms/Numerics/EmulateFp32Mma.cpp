@@ -1,13 +1,13 @@
-//===- EmulateFp32Mma.cpp - Products of f32 on tensor cores ----------------===//
+//===- EmulateFp32Mma.cpp - Contractions of f32 on tf32 tensor cores ------===//
 //
-// A number is hi + lo: hi is the number rounded to the 11 digits of a tf32, lo is at most 2^-11 of
-// it and a tf32 but for its last bit. Of the four products hi hi, hi lo, lo hi, lo lo the last is
-// below 2^-22 of the whole and left out; with the last bits of the los a product of two numbers is
-// off by at most 8 units of f32's roundoff. The reference allows a sum of n terms 2 (n + 8) of
-// them.
+// A number is hi + lo. hi is the number rounded to the 11 significant bits of tf32; lo is at most
+// 2^-11 of it and a tf32 but for its last bit. Of the four mmas hi hi, hi lo, lo hi, lo lo the
+// last is below 2^-22 of the whole and left out. With the last bits of the los, a product has an
+// error of at most 8 units of the roundoff of f32. The reference allows 2 (n + 8) of them for a sum
+// of n terms.
 //
-// Where rounding would make hi infinite, and where the number is, hi is the largest tf32: what is
-// left is then in lo, and infinities and nans come into the sum by the products with it.
+// Where rounding would make hi infinite, and for infinities, hi is the largest tf32. The remainder
+// is in lo, through which infinities and NaNs enter the accumulator.
 //
 //===----------------------------------------------------------------------===//
 #include "MathBuilder.h"
@@ -40,11 +40,11 @@ static Parts split(ImplicitLocOpBuilder &builder, Value operand) {
     if (isa<FloatType>(from) && from.getIntOrFloatBitWidth() <= 16)
       return {x.cast(tf32).get(), {}};
   }
-  // The hardware may cut what it is told to round: hi has no digits that it could cut.
+  // The hardware may truncate operands: hi has no bits to truncate.
   constexpr double largest = 0x1.FFCp127;
   Term bits = minimum(maximum(x, x.number(-largest)), x.number(largest)).bits();
-  constexpr int64_t half = 0x1000, firstDigits = ~int64_t(0x1FFF);
-  Term hi = ((bits + bits.integer(half)) & bits.integer(firstDigits)).asFloat(x);
+  constexpr int64_t half = 0x1000, tf32Bits = ~int64_t(0x1FFF);
+  Term hi = ((bits + bits.integer(half)) & bits.integer(tf32Bits)).asFloat(x);
   return {hi.cast(tf32).get(), (x - hi).cast(tf32).get()};
 }
 
@@ -52,7 +52,7 @@ static Value zeros(ImplicitLocOpBuilder &builder, Type type) {
   return ConstantOp::create(builder, cast<RankedTensorType>(type), builder.getF32FloatAttr(0));
 }
 
-/// acc + the products that have a lo; acc itself where there are none.
+/// Adds the contractions with a lo to an accumulator.
 static Value addSmall(ImplicitLocOpBuilder &builder, Parts lhs, Parts rhs, Value acc) {
   if (lhs.lo)
     acc = MmaOp::create(builder, lhs.lo, rhs.hi, acc);
@@ -65,7 +65,8 @@ static Value add(ImplicitLocOpBuilder &builder, Value large, Value small) {
   return (Term(builder, large) + Term(builder, small)).get();
 }
 
-/// The loop that carries the sum of a product and does nothing else with it, and its place there.
+/// The loop that carries the accumulator of a contraction and does nothing else with it, and the
+/// number of the accumulator there.
 static std::optional<std::pair<scf::ForOp, unsigned>> carryingLoop(MmaOp mma) {
   auto carried = dyn_cast<BlockArgument>(mma.getAcc());
   auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
@@ -79,7 +80,7 @@ static std::optional<std::pair<scf::ForOp, unsigned>> carryingLoop(MmaOp mma) {
   return std::pair(loop, number);
 }
 
-static void splitProduct(MmaOp mma) {
+static void emulate(MmaOp mma) {
   ImplicitLocOpBuilder builder(mma.getLoc(), mma);
   Parts lhs = split(builder, mma.getLhs()), rhs = split(builder, mma.getRhs());
   bool hasSmall = lhs.lo || rhs.lo;
@@ -91,7 +92,7 @@ static void splitProduct(MmaOp mma) {
     mma.erase();
     return;
   }
-  // The small products are summed through the whole loop too, and added behind it.
+  // The loop carries an accumulator of the small contractions; it is added after the loop.
   auto [loop, number] = *carrying;
   IRRewriter rewriter(builder.getContext());
   rewriter.setInsertionPoint(loop);
@@ -108,11 +109,11 @@ static void splitProduct(MmaOp mma) {
   mma.getRhsMutable().assign(rhs.hi);
 
   Operation *replaced = wider->getOperation();
-  ImplicitLocOpBuilder behind(mma.getLoc(), builder.getContext());
-  behind.setInsertionPointAfter(replaced);
+  ImplicitLocOpBuilder afterLoop(mma.getLoc(), builder.getContext());
+  afterLoop.setInsertionPointAfter(replaced);
   Value large = replaced->getResult(number);
   SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(large.getUses()));
-  Value sum = add(behind, large, replaced->getResults().back());
+  Value sum = add(afterLoop, large, replaced->getResults().back());
   for (OpOperand *use : uses)
     use->set(sum);
 }
@@ -120,13 +121,13 @@ static void splitProduct(MmaOp mma) {
 namespace {
 struct TileEmulateFp32Mma : tile::impl::TileEmulateFp32MmaBase<TileEmulateFp32Mma> {
   void runOnOperation() override {
-    SmallVector<MmaOp> products;
+    SmallVector<MmaOp> mmas;
     getOperation()->walk([&](MmaOp mma) {
       if (getElementTypeOrSelf(mma.getLhs()).isF32() &&
           getElementTypeOrSelf(mma.getResult()).isF32())
-        products.push_back(mma);
+        mmas.push_back(mma);
     });
-    llvm::for_each(products, splitProduct);
+    llvm::for_each(mmas, emulate);
   }
 };
 } // namespace

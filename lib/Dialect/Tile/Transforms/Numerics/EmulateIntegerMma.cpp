@@ -1,9 +1,9 @@
-//===- EmulateIntegerMma.cpp - Products of integers in f64 -------------===//
+//===- EmulateIntegerMma.cpp - Contractions of wide integers in f64 -------===//
 //
-// An integer of w bits is a sum of w/16 limbs, limb i times 2^(16 i), all but the last without a
-// sign. Modulo 2^w a product of two such numbers is the sum of the products of limbs i and j with
-// i + j < w/16, shifted by 16 (i + j). Limbs are exact in f64, and so are sums of up to 2^21 of
-// their products, which is more than a tile is deep.
+// An integer of w bits is a sum of w/16 limbs, limb i times 2^(16 i); all but the last are
+// unsigned. Modulo 2^w a product of two such numbers is the sum of the mmas of limbs i and j with
+// i + j < w/16, shifted by 16 (i + j). f64 represents limbs exactly, and sums of up to 2^21 of
+// their mmas, which is deeper than any K tile.
 //
 //===----------------------------------------------------------------------===//
 #include "MathBuilder.h"
@@ -34,7 +34,7 @@ static SmallVector<Term> limbsOf(ImplicitLocOpBuilder &builder, Value operand) {
   return limbs;
 }
 
-static void splitProduct(MmaOp mma) {
+static void emulate(MmaOp mma) {
   ImplicitLocOpBuilder builder(mma.getLoc(), mma);
   SmallVector<Term> lhs = limbsOf(builder, mma.getLhs()), rhs = limbsOf(builder, mma.getRhs());
   auto type = cast<RankedTensorType>(mma.getType());
@@ -42,7 +42,7 @@ static void splitProduct(MmaOp mma) {
   int64_t width = type.getElementTypeBitWidth();
   Value zero =
       ConstantOp::create(builder, type.clone(builder.getF64Type()), builder.getF64FloatAttr(0));
-  // Products of one place are added up as integers: more than one may not be exact in f64.
+  // The contractions of equal weight are added as integers: their sum may not be exact in f64.
   for (auto [i, a] : llvm::enumerate(lhs))
     for (auto [j, b] : llvm::enumerate(rhs)) {
       int64_t shift = kLimb * int64_t(i + j);
@@ -61,13 +61,13 @@ static void splitProduct(MmaOp mma) {
 namespace {
 struct TileEmulateIntegerMma : tile::impl::TileEmulateIntegerMmaBase<TileEmulateIntegerMma> {
   void runOnOperation() override {
-    SmallVector<MmaOp> products;
+    SmallVector<MmaOp> mmas;
     getOperation()->walk([&](MmaOp mma) {
       Type element = getElementTypeOrSelf(mma.getLhs());
       if (element.isInteger() && element.getIntOrFloatBitWidth() >= kLimb)
-        products.push_back(mma);
+        mmas.push_back(mma);
     });
-    llvm::for_each(products, splitProduct);
+    llvm::for_each(mmas, emulate);
   }
 };
 } // namespace

@@ -204,7 +204,7 @@ static Term expandInteger(ScalarOp op, ArrayRef<Term> x) {
 }
 
 //===----------------------------------------------------------------------===//
-// The walk
+// Rewriting
 //===----------------------------------------------------------------------===//
 
 static bool isNarrowFloat(Type type) {
@@ -220,14 +220,15 @@ static Term expByExp2(Term x) {
   return t.map(ScalarOp::Exp2) * fma(rest, x.number(0x1.62e43p-1), x.number(1));
 }
 
-/// Whether a quick form has constants of its own that a constant factor of the result goes into.
+/// Whether an approximate form has constants into which a constant factor of the result can be
+/// folded.
 static bool takesFactor(ScalarOp op) {
   return op == ScalarOp::GeluErf || op == ScalarOp::GeluTanh || op == ScalarOp::Sigmoid ||
          op == ScalarOp::Silu;
 }
 
-/// The product of a quick function with a positive constant, where it is all that the function is
-/// for; null: there is no such.
+/// The product of an approximate function with a positive constant, if that is its only use; null
+/// otherwise.
 static MapOp factorOf(MapOp map, double &factor) {
   MapOp product = map->hasOneUse() ? dyn_cast<MapOp>(*map->user_begin()) : MapOp();
   if (!takesFactor(map.getScalarOp()) || !product || product.getScalarOp() != ScalarOp::Mul)
@@ -240,10 +241,10 @@ static MapOp factorOf(MapOp map, double &factor) {
   return factor >= 0x1p-16 && factor <= 0x1p16 ? product : MapOp();
 }
 
-/// `factor` times a function of f32 by exp2 with no more digits than the target's quick operations
-/// keep; none: there is no such form.
-static std::optional<Term> expandQuick(ScalarOp op, Term x, double factor,
-                                       const TargetMath &target) {
+/// `factor` times a function of f32 by exp2, as accurate as the target's approximate operations;
+/// none if there is no such form.
+static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
+                                        const TargetMath &target) {
   constexpr double log2e = 0x1.715476p+0;
   bool hasReciprocal = target.isNative(ScalarOp::Reciprocal, /*fast=*/true);
   auto power = [](Term exponent) { return exponent.map(ScalarOp::Exp2, {}, /*fast=*/true); };
@@ -260,7 +261,7 @@ static std::optional<Term> expandQuick(ScalarOp op, Term x, double factor,
   case ScalarOp::Exp:
     return power(x * log2e);
   case ScalarOp::GeluErf:
-    return expandQuickGeluErf(x, factor);
+    return expandApproxGeluErf(x, factor);
   case ScalarOp::GeluTanh:
     return share(x, geluTanhExponent(x));
   case ScalarOp::Sigmoid:
@@ -268,11 +269,11 @@ static std::optional<Term> expandQuick(ScalarOp op, Term x, double factor,
   case ScalarOp::Silu:
     return share(x, x * -log2e);
   case ScalarOp::Tanh: {
-    auto [numerator, denominator] = quickTanh(x);
+    auto [numerator, denominator] = approxTanh(x);
     return quotient(numerator, denominator);
   }
   case ScalarOp::Erf: {
-    auto [numerator, denominator] = quickErf(x);
+    auto [numerator, denominator] = approxErf(x);
     return quotient(numerator, denominator);
   }
   default:
@@ -280,7 +281,7 @@ static std::optional<Term> expandQuick(ScalarOp op, Term x, double factor,
   }
 }
 
-/// Replaces a map by its expansion; also the product that the expansion takes in, which is
+/// Replaces a map by its expansion, and the product that is folded into the expansion, which is
 /// returned.
 static MapOp expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
@@ -299,14 +300,14 @@ static MapOp expandMap(MapOp map, const TargetMath &target) {
   for (Value input : map.getInputs())
     inputs.push_back(Term(builder, input).cast(computed));
   bool hasExp2 = computed.isF32() && target.isNative(ScalarOp::Exp2);
-  bool isQuick =
+  bool isApprox =
       map.getFast() && computed.isF32() && target.isNative(ScalarOp::Exp2, /*fast=*/true);
   double factor = 1;
-  MapOp product = isQuick && !primitive && !isNarrow ? factorOf(map, factor) : MapOp();
-  std::optional<Term> quick =
-      isQuick ? expandQuick(op, inputs[0], product ? factor : 1, target) : std::nullopt;
-  Term result = primitive ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
-                : quick   ? *quick
+  MapOp product = isApprox && !primitive && !isNarrow ? factorOf(map, factor) : MapOp();
+  std::optional<Term> approximated =
+      isApprox ? expandApprox(op, inputs[0], product ? factor : 1, target) : std::nullopt;
+  Term result = primitive      ? inputs[0].map(op, ArrayRef(inputs).drop_front(), map.getFast())
+                : approximated ? *approximated
                 : hasExp2 && op == ScalarOp::Exp ? expByExp2(inputs[0])
                 : map.getFast() && computed.isF32() && op == ScalarOp::Exp2
                     ? expandWeight(inputs[0])
@@ -359,15 +360,15 @@ struct ExpandMath : tile::impl::TileExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     TargetMath target;
     if (failed(parse(native, "native", target.native)) ||
-        failed(parse(quick, "quick", target.quick)) ||
+        failed(parse(approx, "approx", target.approx)) ||
         (!hasF64Maps() && (failed(parse(nativeWithoutF64, "native-without-f64", target.native)) ||
-                           failed(parse(quickWithoutF64, "quick-without-f64", target.quick)))))
+                           failed(parse(approxWithoutF64, "approx-without-f64", target.approx)))))
       return signalPassFailure();
     expandMath(getOperation(), target);
   }
 
 private:
-  /// Whether something is computed in f64, for which GPUs have no such instructions.
+  /// Whether a map computes in f64, for which GPUs have no approximate instructions.
   bool hasF64Maps() {
     return getOperation()
         ->walk([](MapOp map) {

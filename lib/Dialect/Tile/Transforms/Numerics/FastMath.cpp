@@ -1,10 +1,19 @@
-//===- FastMath.cpp - No more digits than the program's type has ---------===//
+//===- FastMath.cpp - Mark operations that may be approximate -------------===//
+//
+// A program in bf16 does not need functions that are accurate to the last bit of f32. The pass
+// marks operations `fast` in functions whose type is narrow enough or whose numerics policy allows
+// it.
+//
+//===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -23,18 +32,20 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
     if (failed(readOptions()))
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      bool isQuick = takesQuickForms(function);
-      if (!isQuick && !exclusive && !weights)
+      bool isApprox = allowsApproximations(function);
+      if (!isApprox)
+        remarkExactMath(function);
+      if (!isApprox && !exclusive && !weights)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([&](MapOp map) {
-            if (!llvm::is_contained(quick, map.getScalarOp()))
+            if (!llvm::is_contained(approximated, map.getScalarOp()))
               return;
-            if (!isQuick && weights && isWeight(map))
+            if (!isApprox && weights && isWeight(map))
               expand(map);
             else
-              map.setFast(isQuick);
+              map.setFast(isApprox);
           });
       });
     }
@@ -43,8 +54,8 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
 private:
   LogicalResult readOptions() {
     narrow = {BFloat16Type::get(&getContext())};
-    quick = {ScalarOp::Div,     ScalarOp::Sqrt, ScalarOp::Tanh,
-             ScalarOp::Sigmoid, ScalarOp::Silu, ScalarOp::GeluErf};
+    approximated = {ScalarOp::Div,     ScalarOp::Sqrt, ScalarOp::Tanh,
+                    ScalarOp::Sigmoid, ScalarOp::Silu, ScalarOp::GeluErf};
     if (!types.empty())
       narrow.clear();
     for (const std::string &name : types) {
@@ -54,14 +65,14 @@ private:
       narrow.push_back(type);
     }
     if (!operations.empty())
-      quick.clear();
+      approximated.clear();
     for (const std::string &name : operations) {
       std::optional<ScalarOp> op = scalarOpByName(name);
       if (!op)
         return emitError(getOperation()->getLoc())
                << "expected operations of the scalar vocabulary in 'operations', got '" << name
                << "'";
-      quick.push_back(*op);
+      approximated.push_back(*op);
     }
     return success();
   }
@@ -77,14 +88,38 @@ private:
     map.erase();
   }
 
-  /// The policy decides; without one, functions that keep no more digits take quick forms.
-  bool takesQuickForms(func::FuncOp function) const {
+  /// Says why operations of a function keep their exact form.
+  void remarkExactMath(func::FuncOp function) {
+    if (!function.getContext()->getRemarkEngine())
+      return;
+    StringRef policy = gir::numericsOption(function, "fast_math");
+    std::string narrowTypes =
+        llvm::join(llvm::map_range(narrow, [](Type each) { return debugString(each); }), " or ");
+    std::string cause = policy.empty()
+                            ? "the values of the function are not all of type " + narrowTypes +
+                                  ", or its numerics are strict"
+                            : "the numerics policy has fast_math = \"" + policy.str() + "\"";
+    function.walk([&](LaunchOp launch) {
+      if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
+        kernel.walk([&](MapOp map) {
+          if (llvm::is_contained(approximated, map.getScalarOp()) &&
+              isa<FloatType>(map.getType().getElementType()))
+            missed(map, getArgument(), "ExactMath")
+                << remark::reason("{0} is not approximated: {1}",
+                                  std::string(stringifyScalarOp(map.getScalarOp())), cause);
+        });
+    });
+  }
+
+  /// Whether operations may be approximate: the policy decides; without one, the type of the
+  /// function's values.
+  bool allowsApproximations(func::FuncOp function) const {
     StringRef policy = gir::numericsOption(function, "fast_math");
     auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
     return policy.empty() ? type && llvm::is_contained(narrow, type.getValue()) : policy == "true";
   }
 
   SmallVector<Type> narrow;
-  SmallVector<ScalarOp> quick;
+  SmallVector<ScalarOp> approximated;
 };
 } // namespace

@@ -1,4 +1,9 @@
-//===- MarkSimtMma.cpp - MMAs of fp64 without tensor cores ----------------===//
+//===- MarkSimtMma.cpp - Contractions of fp64 on CUDA cores ---------------===//
+//
+// Runs for chips without fp64 tensor cores, and for compilations without tensor cores.
+//
+//===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 using namespace mlir;
@@ -14,8 +19,12 @@ namespace {
 struct TileMarkSimtMma : tile::impl::TileMarkSimtMmaBase<TileMarkSimtMma> {
   void runOnOperation() override {
     getOperation().walk([](MmaOp mma) {
-      if (mma.getType().getElementType().isF64())
-        mma->setAttr(kPlainAttr, UnitAttr::get(mma.getContext()));
+      if (!mma.getType().getElementType().isF64())
+        return;
+      mma->setAttr(kPlainAttr, UnitAttr::get(mma.getContext()));
+      missed(mma, "tile-mark-simt-mma", "NoFp64TensorCores") << remark::reason(
+          "the contraction runs on CUDA cores: the target has no tensor cores for f64, or the "
+          "compilation does not use them");
     });
   }
 };

@@ -97,9 +97,9 @@ inline Term operator>>(Term a, int64_t count) { return a.map(ScalarOp::Shr, {a.i
 
 inline Term fma(Term a, Term b, Term c) { return a.map(ScalarOp::Fma, {b, c}); }
 inline Term fma(Term a, double b, Term c) { return fma(a, a.number(b), c); }
-/// a b, rounded where it stands: a sum with zero, which is one operation too. A plain product may
-/// go into the sum that takes it before it is rounded. A formula that also adds what the rounding
-/// lost, fma(a, b, -product), would then count that twice.
+/// a b, rounded: an fma with zero, which is also one operation. A plain product may be contracted
+/// with a sum that uses it, before it is rounded. A formula that also adds the rounding error,
+/// fma(a, b, -product), would then count that twice.
 inline Term roundedProduct(Term a, Term b) { return fma(a, b, a.number(0)); }
 inline Term abs(Term a) { return a.map(ScalarOp::Abs); }
 inline Term sqrt(Term a) { return a.map(ScalarOp::Sqrt); }
@@ -113,18 +113,18 @@ inline Term where(Term condition, Term a, Term b) { return condition.map(ScalarO
 inline Term where(Term condition, Term a, double b) { return where(condition, a, a.number(b)); }
 inline Term where(Term condition, double a, Term b) { return where(condition, b.number(a), b); }
 
-/// Bounds by numbers. Nan stays, as with maximum and minimum, but a choice is one instruction where
-/// a maximum that cares for nan is three.
+/// Clamps to constants. NaN stays, as with maximum and minimum, but a select is one instruction
+/// where a maximum that propagates NaN is three.
 inline Term atLeast(Term a, double low) { return where(a < low, low, a); }
 inline Term atMost(Term a, double high) { return where(a > high, high, a); }
 inline Term clamp(Term a, double low, double high) { return atMost(atLeast(a, low), high); }
 
-/// A sum with it has no digits behind the point, and its lowest bits are those of the integer: it
-/// is a multiple of what shifts out of the exponent's place.
+/// A sum with it has no fraction, and its lowest bits are those of the integer: it is a multiple of
+/// the bits that a shift moves out of the exponent.
 inline double roundingShift(Term x) { return x.choose(0x1.8p23, 0x1.8p52); }
 
-/// The integer next to x, or to x times `factor`, for magnitudes up to 2^22 (f32) and 2^51 (f64):
-/// two additions, where machines take longer for an operation that rounds any number.
+/// The integer nearest to x, or to x times `factor`, for magnitudes up to 2^22 (f32) and 2^51
+/// (f64): two additions, which are faster than a rounding instruction for any number.
 inline Term rounded(Term x) { return (x + roundingShift(x)) - roundingShift(x); }
 inline Term rounded(Term x, Term factor) {
   return fma(x, factor, x.number(roundingShift(x))) - roundingShift(x);

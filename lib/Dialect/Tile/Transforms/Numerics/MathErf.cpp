@@ -51,13 +51,13 @@ Term tile::expandGeluErf(Term x) {
   return fma(half, erfAbsolute(y), half);
 }
 
-std::pair<Term, Term> tile::quickErf(Term x) {
+std::pair<Term, Term> tile::approxErf(Term x) {
   x = clamp(x, -2.9f, 2.9f); // where erf is 1 - 2^-14
   Term z = x * x;
   return {x * horner<float>(z, kErfShortNumeratorF32), horner<float>(z, kErfShortDenominatorF32)};
 }
 
-Term tile::expandQuickGeluErf(Term x, double factor) {
+Term tile::expandApproxGeluErf(Term x, double factor) {
   // x / 2 + |x| (1/2 - t), with t the part that the normal distribution cuts off. Its polynomial
   // goes to -inf, so that far out this is x on the right and 0 on the left, and infinite and nan
   // where gelu is.

@@ -133,7 +133,7 @@ Term tile::expandSigmoid(Term x) { return logistic(abs(x), x < 0.0, x.number(1))
 
 Term tile::expandSilu(Term x) { return logistic(abs(x), x < 0.0, x); }
 
-std::pair<Term, Term> tile::quickTanh(Term x) {
+std::pair<Term, Term> tile::approxTanh(Term x) {
   x = clamp(x, -5.2f, 5.2f); // where tanh is 1 - 2^-14
   Term z = x * x;
   return {x * horner<float>(z, kTanhNumeratorF32), horner<float>(z, kTanhDenominatorF32)};

@@ -24,7 +24,7 @@ Term expandGeluTanh(Term x);
 /// The exponent of 2 in gelu_tanh(x) = x / (1 + 2^exponent).
 Term geluTanhExponent(Term x);
 /// Numerator and denominator of tanh in f32, both finite, with the digits that 16 bits hold.
-std::pair<Term, Term> quickTanh(Term x);
+std::pair<Term, Term> approxTanh(Term x);
 /// exp(-x²) as p · 2^n (p first), the square kept to twice the precision; x in [0, 10.2] (27.3).
 std::pair<Term, Term> expMinusSquare(Term x);
 /// 2^x of f32 to 2.1 units of the last place, but 0 below 2^-125.5.
@@ -54,9 +54,9 @@ Term expandErfc(Term x);
 Term expandGeluErf(Term x);
 /// `factor` times it in f32, with the digits that 16 bits hold, on targets that have exp2; factor >
 /// 0.
-Term expandQuickGeluErf(Term x, double factor);
+Term expandApproxGeluErf(Term x, double factor);
 /// Numerator and denominator of erf in f32, both finite, with the digits that 16 bits hold.
-std::pair<Term, Term> quickErf(Term x);
+std::pair<Term, Term> approxErf(Term x);
 
 // MathBasic.cpp: also on integers where the vocabulary has them there.
 Term expandSign(Term x);

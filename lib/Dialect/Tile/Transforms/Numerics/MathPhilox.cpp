@@ -1,8 +1,8 @@
 //===- MathPhilox.cpp - Random bits -----------------------------------------===//
 //
-// Philox4x32-10: ten rounds of two products of 32 by 32 bits. Words of 32 bits are kept in 64, and
-// only the lower half of each counts: what lies above is cut off in front of a product, where
-// machines multiply lower halves anyway, so that a round is eight instructions.
+// Philox4x32-10: ten rounds of two products of 32 by 32 bits. A word of 32 bits is the lower half
+// of a 64-bit integer. The upper half is masked before a product, where hardware multiplies the
+// lower halves anyway, so that a round is eight instructions.
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"

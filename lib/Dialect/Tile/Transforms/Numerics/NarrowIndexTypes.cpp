@@ -1,14 +1,16 @@
-//===- NarrowIndexTypes.cpp - Positions in 32 bits ---------------------------===//
+//===- NarrowIndexTypes.cpp - Compute with positions in 32 bits -----------===//
 //
-// What is compared or converted is followed back to where positions come from. A difference of two
-// positions fits whatever they are; sums and products may not, and stay as they are. The least of
-// positions is looked for among them in 32 bits as well; there the ends of the type mean nothing.
+// The pass follows the operands of comparisons and of casts to floating point back to where
+// positions come from. The difference of two positions always fits into 32 bits; sums and products
+// may not, and stay in 64 bits. Minima and maxima of positions are computed in 32 bits, too, where
+// the identities of the wide type become those of the narrow type.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/IndexWidth.h"
 
 using namespace mlir;
@@ -20,7 +22,7 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// Whether every launch passes something that cannot be negative as this argument of a kernel.
+/// Whether every launch passes a nonnegative value for an argument of a kernel.
 static bool isNonNegativeArgument(KernelOp kernel, BlockArgument argument) {
   unsigned number = llvm::count_if(kernel.getArguments().take_front(argument.getArgNumber()),
                                    [](Value before) { return before.getType().isIndex(); });
@@ -58,19 +60,19 @@ static bool isNonNegative(Value index) {
 }
 
 namespace {
-/// How much of its type a tile needs.
+/// Whether the elements of a tile fit into 32 bits, and whether they are nonnegative.
 enum class Fit { No, Signed, NonNegative };
 
 class Narrowing {
 public:
-  Narrowing(Type narrow, bool hasEnds) : narrow(narrow), hasEnds(hasEnds) {}
+  Narrowing(Type narrow, bool hasIdentities) : narrow(narrow), hasIdentities(hasIdentities) {}
 
   Fit fit(Value tile) {
     auto [known, isNew] = fits.try_emplace(tile, Fit::No);
     return isNew ? fits[tile] = computeFit(tile) : known->second;
   }
 
-  /// The tile with elements of 32 bits.
+  /// The tile with 32-bit elements.
   Value narrowed(Value tile) {
     Value &result = made[tile];
     if (result)
@@ -108,7 +110,7 @@ private:
       return splat.getScalar().getType().isIndex() ? position(splat.getScalar()) : Fit::No;
     if (auto constant = dyn_cast<ConstantOp>(op)) {
       llvm::APInt number = cast<IntegerAttr>(constant.getValue()).getValue();
-      if (hasEnds && (number.isMaxSignedValue() || number.isMinSignedValue()))
+      if (hasIdentities && (number.isMaxSignedValue() || number.isMinSignedValue()))
         return Fit::Signed;
       return !number.isSignedIntN(32) ? Fit::No
              : number.isNegative()    ? Fit::Signed
@@ -134,35 +136,54 @@ private:
   }
 
   Type narrow;
-  bool hasEnds;
+  bool hasIdentities;
   llvm::DenseMap<Value, Fit> fits;
   llvm::DenseMap<Value, Value> made;
 };
 
-/// The least or largest of 32 bits; an end of the type is the wider type's.
+/// Reduces in 32 bits, and maps the identity of the narrow type to the one of the wide type.
 void reduceNarrow(tile::ReduceOp reduce, Value input) {
   ImplicitLocOpBuilder builder(reduce.getLoc(), reduce);
   Value found = tile::ReduceOp::create(builder, reduce.getReduceOp(), input, reduce.getDims());
   auto type = reduce.getType(), narrow = cast<RankedTensorType>(found.getType());
   bool isMin = reduce.getReduceOp() == tessera::ReduceOp::Min;
-  auto end = [&](RankedTensorType of, unsigned bits) -> Value {
+  auto identity = [&](RankedTensorType of, unsigned bits) -> Value {
     llvm::APInt value =
         isMin ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits);
     return ConstantOp::create(builder, of, builder.getIntegerAttr(of.getElementType(), value));
   };
-  Value isEnd = MapOp::create(builder, ScalarOp::Eq, ValueRange{found, end(narrow, 32)});
+  Value isIdentity = MapOp::create(builder, ScalarOp::Eq, ValueRange{found, identity(narrow, 32)});
   Value wide = tile::CastOp::create(builder, found, type.getElementType());
   reduce.getResult().replaceAllUsesWith(
-      MapOp::create(builder, ScalarOp::Where, ValueRange{isEnd, end(type, 64), wide}));
+      MapOp::create(builder, ScalarOp::Where, ValueRange{isIdentity, identity(type, 64), wide}));
   reduce.erase();
+}
+
+/// Says for each kernel which tensor, or which option, requires 64-bit indices.
+void remarkWideIndices(ModuleOp module) {
+  if (!module.getContext()->getRemarkEngine())
+    return;
+  std::string cause = "the option indices = \"64\" requires it";
+  if (std::optional<SymExpr> size = wideTensorSize(module))
+    cause = "a tensor has " + size->str() + " elements, which may exceed 2^31";
+  for (auto kernel : module.getOps<KernelOp>()) {
+    Operation *position = kernel;
+    kernel.walk([&](IotaOp iota) {
+      position = iota;
+      return WalkResult::interrupt();
+    });
+    missed(position, "tile-narrow-index-types", "WideIndices")
+        << remark::reason("index arithmetic stays in 64 bits: {0}", cause);
+  }
 }
 
 struct TileNarrowIndexTypes : tile::impl::TileNarrowIndexTypesBase<TileNarrowIndexTypes> {
   void runOnOperation() override {
     if (needsWideIndices(getOperation()))
-      return;
+      return remarkWideIndices(getOperation());
     Type narrow = IntegerType::get(&getContext(), 32);
-    Narrowing narrowing(narrow, /*hasEnds=*/false), among(narrow, /*hasEnds=*/true);
+    Narrowing narrowing(narrow, /*hasIdentities=*/false),
+        narrowingExtrema(narrow, /*hasIdentities=*/true);
     auto isNarrow = [&](Value tile) { return narrowing.fit(tile) != Fit::No; };
     getOperation()->walk([&](Operation *op) {
       auto map = dyn_cast<MapOp>(op);
@@ -174,10 +195,10 @@ struct TileNarrowIndexTypes : tile::impl::TileNarrowIndexTypesBase<TileNarrowInd
           operand.set(narrowing.narrowed(operand.get()));
     });
     getOperation()->walk([&](tile::ReduceOp reduce) {
-      bool isEnd = reduce.getReduceOp() == tessera::ReduceOp::Min ||
-                   reduce.getReduceOp() == tessera::ReduceOp::Max;
-      if (isEnd && among.fit(reduce.getInput()) != Fit::No)
-        reduceNarrow(reduce, among.narrowed(reduce.getInput()));
+      bool isExtremum = reduce.getReduceOp() == tessera::ReduceOp::Min ||
+                        reduce.getReduceOp() == tessera::ReduceOp::Max;
+      if (isExtremum && narrowingExtrema.fit(reduce.getInput()) != Fit::No)
+        reduceNarrow(reduce, narrowingExtrema.narrowed(reduce.getInput()));
     });
   }
 };

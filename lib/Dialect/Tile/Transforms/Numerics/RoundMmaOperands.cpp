@@ -1,4 +1,4 @@
-//===- RoundMmaOperands.cpp - Operands of products in narrow types ----------===//
+//===- RoundMmaOperands.cpp - Round operands of contractions --------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,7 +15,7 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
-/// The operand in type `narrow`: what it was widened from, or rounded.
+/// The operand in type `narrow`: the value that it was widened from, or rounded.
 static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
   if (getElementTypeOrSelf(operand) == narrow)
     return operand;
@@ -26,8 +26,8 @@ static Value narrowed(OpBuilder &builder, Value operand, Type narrow) {
   return CastOp::create(builder, operand.getLoc(), type.clone(narrow), operand);
 }
 
-/// The type that the products of a function may have their operands rounded to; null: none.
-static Type productType(func::FuncOp function) {
+/// The type to which the operands of a function's contractions may be rounded, or null.
+static Type operandType(func::FuncOp function) {
   if (auto type = function->getAttrOfType<TypeAttr>(gir::kProductTypeAttr))
     return type.getValue();
   MLIRContext *context = function.getContext();
@@ -43,7 +43,7 @@ struct TileRoundMmaOperands : tile::impl::TileRoundMmaOperandsBase<TileRoundMmaO
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      Type type = productType(function);
+      Type type = operandType(function);
       if (!type || (!types.empty() && !llvm::is_contained(types, debugString(type))))
         continue;
       function.walk([&](LaunchOp launch) {

@@ -1,8 +1,14 @@
-//===- WidenMmaTypes.cpp - Products without tensor cores ------------------===//
+//===- WidenMmaTypes.cpp - Contractions of narrow types on CUDA cores -----===//
+//
+// Contractions that tensor cores do not have, or may not compute, become contractions of f32 (bytes
+// of deep tiles: of f64), in which their products are exact.
+//
+//===----------------------------------------------------------------------===//
 #include "MathBuilder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Common/Remarks.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -54,12 +60,29 @@ namespace {
 struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> {
   using TileWidenMmaTypesBase::TileWidenMmaTypesBase;
 
-  /// Whether tensor cores have a product as it is.
+  /// Whether tensor cores compute a contraction as it is.
   bool isKept(MmaOp mma) {
     Type lhs = getElementTypeOrSelf(mma.getLhs());
     return lhs == getElementTypeOrSelf(mma.getRhs()) &&
            llvm::is_contained(keep, debugString(lhs)) && fragmentDepth(mma) &&
            mma.getType().getShape()[1] >= int64_t(columns);
+  }
+
+  /// Says why a contraction does not run on tensor cores.
+  void remarkCudaCores(MmaOp mma, Type element) {
+    if (!mma.getContext()->getRemarkEngine())
+      return;
+    ArrayRef<int64_t> shape = mma.getType().getShape();
+    if (!llvm::is_contained(keep, debugString(element)))
+      missed(mma, getArgument(), "NoTensorCores") << remark::reason(
+          "the contraction runs on CUDA cores: the target has no tensor cores for {0}, or the "
+          "compilation does not use them",
+          element);
+    else
+      missed(mma, getArgument(), "TileTooSmall") << remark::reason(
+          "the contraction runs on CUDA cores: a tile of {0} x {1} is smaller than a tensor core "
+          "instruction, or its operands have different types",
+          shape[0], shape[1]);
   }
 
   void runOnOperation() override {
@@ -73,6 +96,9 @@ struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> 
       else if (element.isInteger() && isByte(narrowest(mma.getLhs())) &&
                isByte(narrowest(mma.getRhs())))
         bytes.push_back(mma);
+      else
+        return;
+      remarkCudaCores(mma, element);
     });
     llvm::for_each(floats, widenFloats);
     llvm::for_each(bytes, widenBytes);

@@ -1,4 +1,4 @@
-//===- Zero.h - Whether a number is zero -----------------------*- C++ -*-===//
+//===- Zero.h - Tests for zero ---------------------------------*- C++ -*-===//
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_NUMERICS_ZERO_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_NUMERICS_ZERO_H
 
@@ -13,7 +13,7 @@ inline bool isZero(mlir::TypedAttr value) {
   return llvm::cast<mlir::IntegerAttr>(value).getValue().isZero();
 }
 
-/// Zeros are what copies put outside of a tensor.
+/// Whether asynchronous copies can pad with a value: they fill with zeros.
 inline bool isZeroOrNone(std::optional<mlir::TypedAttr> pad) { return !pad || isZero(*pad); }
 
 } // namespace tessera::tile

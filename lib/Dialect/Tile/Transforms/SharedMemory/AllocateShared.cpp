@@ -1,14 +1,14 @@
-//===- AllocateShared.cpp - Where buffers lie in shared memory ------------===//
+//===- AllocateShared.cpp - Place buffers in shared memory ----------------===//
 //
-// Operations are numbered as they stand. A buffer's time goes from its first access to its last
-// one, as the block sees them that the buffer is made in: an access inside a loop counts as the
-// whole loop. Buffers whose times meet lie apart; the largest is placed first, each as low as it
-// can be.
+// Operations are numbered in program order. A buffer is live from its first access to its last one,
+// as seen from the block of its allocation: an access in a loop counts as the whole loop. Buffers
+// whose live ranges overlap get different bytes. The largest buffer is placed first, each at the
+// lowest offset that fits.
 //
-// Two exchanges one after the other in the same memory need a barrier between them, besides the
-// barrier that each has between its writes and its reads. A small buffer's time is taken to last
-// until the next exchange is over: then that one's own barrier is enough. Mbarriers and dsmem last
-// as long as the program: others may open the ones and write to the others at any time.
+// Two layout conversions that reuse the same memory need a barrier between them, beside the barrier
+// between the writes and the reads of each. A small buffer therefore stays live until the next
+// conversion is over, whose own barrier then suffices. Mbarriers and distributed shared memory are
+// live in the whole kernel: TMA and other CTAs access them at any time.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/ModuleTarget.h"
@@ -28,7 +28,7 @@ namespace tessera::tile {
 
 namespace {
 constexpr int64_t kBanks = 128, kAccess = 16; // bytes of all banks, of the widest access
-/// Buffers for which memory is cheaper than a barrier, in bytes.
+/// The largest buffer, in bytes, for which memory is cheaper than a barrier.
 constexpr int64_t kSmall = 2048;
 
 struct Buffer {
@@ -38,7 +38,7 @@ struct Buffer {
   int64_t alignment = 0;
   int64_t offset = 0;
 
-  bool meets(const Buffer &other) const { return first <= other.last && other.first <= last; }
+  bool overlaps(const Buffer &other) const { return first <= other.last && other.first <= last; }
   int64_t end() const { return offset + bytes; }
 };
 
@@ -48,24 +48,24 @@ public:
     number(kernel);
     kernel.walk([&](Operation *op) {
       if (auto alloc = dyn_cast<AllocOp>(op))
-        buffers.push_back(timeOf(alloc));
+        buffers.push_back(liveRangeOf(alloc));
       else if (auto mbarriers = dyn_cast<MbarrierAllocOp>(op))
         buffers.push_back({op, mbarriers.getType().getBytes(), 0, next});
     });
     extendSmall();
   }
 
-  /// The bytes of all.
+  /// Sets the offsets; returns the bytes of the kernel.
   int64_t place();
 
 private:
   unsigned number(Operation *op);
-  Buffer timeOf(AllocOp alloc);
+  Buffer liveRangeOf(AllocOp alloc);
   void extendSmall();
 
-  SmallVector<Buffer> buffers; // in order of the program
+  SmallVector<Buffer> buffers; // in program order
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>>
-      numbers; // of the operation, and of the last one inside
+      numbers; // of the operation, and of the last one in its regions
   unsigned next = 0;
 };
 } // namespace
@@ -79,48 +79,47 @@ unsigned Allocation::number(Operation *op) {
   return first;
 }
 
-/// Whether no product is in flight behind an operation.
-static bool isFinished(Operation *op) {
+/// Whether no wgmma is in flight after an operation.
+static bool completesWgmma(Operation *op) {
   auto wait = dyn_cast<WgmmaWaitOp>(op);
   return wait && wait.getPending() == 0;
 }
 
-Buffer Allocation::timeOf(AllocOp alloc) {
+Buffer Allocation::liveRangeOf(AllocOp alloc) {
   Buffer buffer{alloc, alloc.getAllBytes()};
   if (alloc.getDsmem())
     return {alloc, buffer.bytes, 0, next};
   for (Operation *user : alloc->getUsers()) {
-    // Swizzles are of addresses.
+    // TMA and wgmma compute swizzles from addresses.
     if (auto load = dyn_cast<TmaLoadOp>(user))
       buffer.alignment = std::max(buffer.alignment, load.getBox()->alignment());
     if (auto mma = dyn_cast<WgmmaOp>(user))
       buffer.alignment = std::max(buffer.alignment, mma.getAlignment(alloc));
     Operation *seen = alloc->getBlock()->findAncestorOpInBlock(*user);
     buffer.first = std::min(buffer.first, numbers[seen].first);
-    // Other blocks bring something as soon as they know that this one runs.
+    // Other CTAs multicast into the buffer as soon as this one has started.
     if (auto load = dyn_cast<TmaLoadOp>(user); load && load.getMulticast())
       buffer.first = 0;
-    // Read until it is waited for. Of a loop's products, those that are in flight behind it are
-    // waited for at once.
+    // wgmma reads until the wait. A wait right after a loop completes the wgmma of the loop.
     if (seen == user && isa<WgmmaOp>(user))
-      while (seen->getNextNode() && !isFinished(seen))
+      while (seen->getNextNode() && !completesWgmma(seen))
         seen = seen->getNextNode();
     buffer.last = std::max(buffer.last, numbers[seen].second);
   }
-  if (buffer.first > buffer.last) // nobody uses it
+  if (buffer.first > buffer.last) // unused
     buffer.first = buffer.last = numbers[alloc].first;
   return buffer;
 }
 
 void Allocation::extendSmall() {
-  SmallVector<std::pair<unsigned, unsigned>> times;
+  SmallVector<std::pair<unsigned, unsigned>> ranges;
   for (const Buffer &buffer : buffers)
-    times.push_back({buffer.first, buffer.last});
+    ranges.push_back({buffer.first, buffer.last});
   for (Buffer &buffer : buffers) {
     if (buffer.bytes > kSmall)
       continue;
     unsigned after = UINT_MAX, until = buffer.last;
-    for (auto [first, last] : times)
+    for (auto [first, last] : ranges)
       if (first > buffer.last && first < after) {
         after = first;
         until = last;
@@ -139,7 +138,7 @@ int64_t Allocation::place() {
     int64_t alignment = std::max(buffer->alignment, buffer->bytes < kBanks ? kAccess : kBanks);
     llvm::sort(placed, [](Buffer *a, Buffer *b) { return a->offset < b->offset; });
     for (Buffer *other : placed)
-      if (buffer->meets(*other) && other->offset < buffer->offset + buffer->bytes)
+      if (buffer->overlaps(*other) && other->offset < buffer->offset + buffer->bytes)
         buffer->offset = std::max<int64_t>(buffer->offset, llvm::alignTo(other->end(), alignment));
     placed.push_back(buffer);
     if (auto alloc = dyn_cast<AllocOp>(buffer->op))
@@ -164,7 +163,7 @@ struct TileAllocateShared : tile::impl::TileAllocateSharedBase<TileAllocateShare
       if (uint64_t bytes = Allocation(kernel).place(); bytes > most) {
         kernel.emitError("kernel '")
             << kernel.getSymName() << "' is not supported for target '" << gpu->chip
-            << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a block has " << most;
+            << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a CTA has " << most;
         return signalPassFailure();
       }
   }

@@ -1,12 +1,13 @@
-//===- CacheRows.cpp - Rows that are walked again stay near ----------------===//
+//===- CacheRows.cpp - Cache rows that several loops read -----------------===//
 //
-// A walk is a loop, or several one behind the other, over the tiles of a row. What the first walk
-// loads lies in shared memory afterwards, a stage for each tile of the row, and later walks read it
-// there. The stages are filled by copies that are all in flight before the first walk begins; it
-// waits for them in their order. Unaligned rows are brought by copies of the machine, with a
-// mbarrier for each tile. What such copies bring in front of a row's first element is written over
-// before the first walk. Rows that no copies can take are written behind their loads. Of rows that
-// are too long the first tiles are kept.
+// A sweep is a loop, or several consecutive loops, over the tiles of a row. The first sweep leaves
+// the tiles in shared memory, one stage per tile, and later sweeps read them there.
+//
+// Asynchronous copies fill the stages. They start before the first sweep, which waits for them in
+// order: cp.async groups, or for unaligned rows bulk copies with an mbarrier per tile. Threads then
+// overwrite the bytes that a bulk copy brings before the first element of the row. Rows that
+// neither can copy are stored into the stages after their loads. Of a row that is too long only the
+// first tiles are cached.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
@@ -17,7 +18,7 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/Dominance.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -34,58 +35,60 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-cache-rows";
+
 namespace {
-/// The loads of one row, by those of the first walk and those of all others, in order.
+/// The loads of one row: of the first sweep, and of all later ones, in order.
 struct Row {
   SmallVector<LoadOp> first, later;
-  BufferType buffer;
+  BufferType type;
   bool isCopied = false, isBulkLoaded = false;
-  Value room;
+  Value buffer;
 
   uint64_t bytes() const {
-    return buffer.getAllBytes() + (isBulkLoaded ? buffer.getStages() * MbarrierType::kBytes : 0);
+    return type.getAllBytes() + (isBulkLoaded ? type.getStages() * MbarrierType::kBytes : 0);
   }
 };
 
-/// What the chip can do beside the threads: copies by 16 bytes, and of whole rows.
+/// The asynchronous copies that a chip has.
 struct Copies {
-  bool ofPieces = false, ofRows = false;
+  bool cpAsync = false, bulk = false;
 };
 
-class Keeper {
+class RowCache {
 public:
-  Keeper(KernelOp kernel, SharedFeatures features, Copies copies, unsigned ahead)
+  RowCache(KernelOp kernel, SharedFeatures features, Copies copies, unsigned ahead)
       : kernel(kernel), coordinates(kernel), dominance(kernel), features(features), copies(copies),
         ahead(ahead) {}
 
-  /// Keeps what fits into so many bytes; `splits`: a part of what does not, too.
+  /// Caches the rows that fit into so many bytes; with `splits` also the first tiles of others.
   void run(uint64_t left, bool splits);
 
 private:
   SmallVector<Row> findRows();
-  SmallVector<Row> rowsOf(ArrayRef<LoadOp> loads);
-  void splitLong(uint64_t left);
+  SmallVector<Row> groupByRow(ArrayRef<LoadOp> loads);
+  void splitLongRows(uint64_t left);
   static void split(scf::ForOp loop, Value end, Value begin);
-  bool isByPieces(LoadOp load);
+  bool canUseCpAsync(LoadOp load);
   bool follows(LoadOp load, LoadOp before);
   bool isSame(Value a, Value b) {
     std::optional<SymExpr> x = coordinates.expression(a), y = coordinates.expression(b);
     return a == b || (x && y && *x == *y);
   }
-  bool isWalk(LoadOp load);
-  bool areOfOneRow(LoadOp a, LoadOp b);
+  bool isSweepLoad(LoadOp load);
+  bool loadSameRow(LoadOp a, LoadOp b);
   bool haveSameTiles(LoadOp a, LoadOp b);
   /// How often a loop runs at most.
   int64_t iterationsOf(scf::ForOp loop);
-  bool settle(Row &row);
+  bool chooseBuffer(Row &row);
 
   void rewrite(MutableArrayRef<Row> rows);
   void copy(ArrayRef<Row> rows);
-  void copyTile(ArrayRef<Row> rows, unsigned walk, Value tile);
+  void copyTile(ArrayRef<Row> rows, unsigned sweep, Value tile);
   bool endsInside(LoadOp load);
   void load(Row &row);
-  void clearFront(const Row &row, Value mbarriers);
-  void serve(LoadOp load, Value room);
+  void padFront(const Row &row, Value mbarriers);
+  void readFromStage(LoadOp load, Value buffer);
   Value index(int64_t value) { return arith::ConstantIndexOp::create(*builder, loc, value); }
 
   KernelOp kernel;
@@ -100,17 +103,17 @@ private:
 
 scf::ForOp loopOf(LoadOp load) { return cast<scf::ForOp>(load->getParentOp()); }
 
-/// From one stage of a buffer to the next, of the part of a tile that a block holds, with what a
-/// row that begins anywhere needs besides.
+/// The bytes of a stage for the part of a tile that a CTA holds, with the slack of an unaligned
+/// row.
 uint64_t bytesOfTile(LoadOp load) {
-  constexpr uint64_t ofBanks = 128, ofPiece = 16;
+  constexpr uint64_t bankBytes = 128, slack = 16;
   uint64_t elements = uint64_t(1) << gf2::rank(layoutOf(load)->columnsOf(~DimSet{Dim::Block}));
   uint64_t bytes = elements * llvm::divideCeil(load.getType().getElementTypeBitWidth(), 8);
-  return std::max(llvm::alignTo(bytes, ofBanks), bytes + ofPiece + MbarrierType::kBytes);
+  return std::max(llvm::alignTo(bytes, bankBytes), bytes + slack + MbarrierType::kBytes);
 }
 
-/// What a load is converted to if it is, or the load itself.
-Operation *wantedOf(LoadOp load) {
+/// The layout conversion of a load, if it is the only use, or the load itself.
+Operation *convertedOf(LoadOp load) {
   auto convert = load->hasOneUse() ? dyn_cast<ConvertOp>(*load->user_begin()) : ConvertOp();
   return convert && convert->getBlock() == load->getBlock() ? convert.getOperation()
                                                             : load.getOperation();
@@ -118,11 +121,12 @@ Operation *wantedOf(LoadOp load) {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Which rows
+// Rows to cache
 //===----------------------------------------------------------------------===//
 
-/// Whether a load takes one tile after the other along one dimension, of a view that nobody writes.
-bool Keeper::isWalk(LoadOp load) {
+/// Whether a load reads one tile after the other along one dimension of a view that the kernel does
+/// not write.
+bool RowCache::isSweepLoad(LoadOp load) {
   auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
   if (!loop || load->use_empty() || getConstantIntValue(loop.getStep()) != 1 ||
       !coordinates.isNonNegative(loop.getLowerBound()))
@@ -143,7 +147,7 @@ bool Keeper::isWalk(LoadOp load) {
   return moved == 1 && !isWritten;
 }
 
-bool Keeper::areOfOneRow(LoadOp a, LoadOp b) {
+bool RowCache::loadSameRow(LoadOp a, LoadOp b) {
   RankedTensorType x = a.getType(), y = b.getType();
   if (loopOf(a)->getBlock() != loopOf(b)->getBlock() || a.getView() != b.getView() ||
       a.getDims() != b.getDims() || x.getShape() != y.getShape())
@@ -155,17 +159,17 @@ bool Keeper::areOfOneRow(LoadOp a, LoadOp b) {
   });
 }
 
-bool Keeper::haveSameTiles(LoadOp a, LoadOp b) {
+bool RowCache::haveSameTiles(LoadOp a, LoadOp b) {
   return loopOf(a) != loopOf(b) && isSame(loopOf(a).getLowerBound(), loopOf(b).getLowerBound()) &&
          isSame(loopOf(a).getUpperBound(), loopOf(b).getUpperBound());
 }
 
-static constexpr unsigned kChunk = 16; // bytes that threads copy at once
+static constexpr unsigned kChunk = 16; // bytes of a cp.async
 
-/// Whether threads can copy a load's tiles past the registers.
-bool Keeper::isByPieces(LoadOp load) {
+/// Whether cp.async can copy the tiles of a load.
+bool RowCache::canUseCpAsync(LoadOp load) {
   unsigned bits = load.getType().getElementTypeBitWidth();
-  return copies.ofPieces && bits >= 8 && isZeroOrNone(load.getPad()) &&
+  return copies.cpAsync && bits >= 8 && isZeroOrNone(load.getPad()) &&
          !load.getView().getDefiningOp<AlignedRowOp>() &&
          coordinates.accessWidth(load.getView(), load.getDims(), *layoutOf(load),
                                  load.getPad().has_value()) *
@@ -173,24 +177,25 @@ bool Keeper::isByPieces(LoadOp load) {
              8 * kChunk;
 }
 
-/// Whether a load's tiles come behind those of another one. Where these are cut, so are those, at
-/// the same tile, and no row that threads could copy goes through registers for their sake.
-bool Keeper::follows(LoadOp load, LoadOp before) {
+/// Whether the tiles of a load follow those of another one. If the loop of one is cut to the tiles
+/// that fit, the other is cut at the same tile, and both or neither can use cp.async.
+bool RowCache::follows(LoadOp load, LoadOp before) {
   auto cutOf = [](LoadOp load) {
     auto cut = loopOf(load).getUpperBound().getDefiningOp<arith::MinSIOp>();
     return cut ? getConstantIntValue(cut.getRhs()) : std::nullopt;
   };
   return comesBefore(coordinates, loopOf(before), loopOf(load)) &&
          (!cutOf(before) ||
-          (cutOf(before) == cutOf(load) && isByPieces(before) == isByPieces(load)));
+          (cutOf(before) == cutOf(load) && canUseCpAsync(before) == canUseCpAsync(load)));
 }
 
-/// The loops of a first walk follow one another in the row as well, so that no tile comes twice.
-SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
+/// Groups loads by row. The loops of a first sweep follow each other along the row, so that they
+/// load each tile once.
+SmallVector<Row> RowCache::groupByRow(ArrayRef<LoadOp> loads) {
   SmallVector<Row> rows;
   auto take = [&](LoadOp load) {
     for (Row &row : rows) {
-      if (!areOfOneRow(row.first.front(), load))
+      if (!loadSameRow(row.first.front(), load))
         continue;
       if (llvm::any_of(row.first, [&](LoadOp first) { return haveSameTiles(first, load); }))
         return row.later.push_back(load);
@@ -203,12 +208,13 @@ SmallVector<Row> Keeper::rowsOf(ArrayRef<LoadOp> loads) {
   return rows;
 }
 
-int64_t Keeper::iterationsOf(scf::ForOp loop) {
-  return runsOnce(coordinates, loop) ? 1 : coordinates.most(loop.getUpperBound());
+int64_t RowCache::iterationsOf(scf::ForOp loop) {
+  return isRemainderLoop(coordinates, loop) ? 1 : coordinates.most(loop.getUpperBound());
 }
 
-/// Whether a row is worth its room and has a place for each of its tiles; says what its buffer is.
-bool Keeper::settle(Row &row) {
+/// Chooses how a row is copied, and the type of its buffer. Returns false, with a remark if a later
+/// sweep reads the row, if it is not cached.
+bool RowCache::chooseBuffer(Row &row) {
   constexpr int64_t kMostStages = 1 << 10;
   int64_t stages = 0;
   for (LoadOp load : row.first)
@@ -220,44 +226,62 @@ bool Keeper::settle(Row &row) {
       return dominance.properlyDominates(bound, loopOf(first));
     });
   };
-  if (stages < 1 || stages > kMostStages)
+  auto decline = [&](StringRef name) {
+    return row.later.empty() ? remark::detail::InFlightRemark() : missed(first, kPass, name);
+  };
+  if (stages < 1 || stages > kMostStages) {
+    if (stages == INT64_MAX)
+      decline("UnknownLength") << remark::reason(
+          "the number of tiles of the row has no bound at compile time");
+    else
+      decline("TooManyTiles") << remark::reason("the row has up to {0} tiles, and the limit is {1}",
+                                                stages, kMostStages);
     return false;
-  // What lies outside is no part of the row: each load has a pad of its own. What lies in front is
-  // written with one for all.
+  }
+  // Each load of an unaligned row pads by itself. The pad before the first element of an aligned
+  // row is written into the stage, so that all loads have the same one.
   auto isBulkLoad = [&](LoadOp load) {
     bool isAligned = isAlignedRow(load.getView(), load);
-    return wantedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
-           isBetterBulkLoaded(load) &&
+    return convertedOf(load) == load && loopOf(load)->getParentOp() == kernel &&
+           prefersBulkLoad(load) &&
            (isAligned ? load.getPadAttr() == first.getPadAttr() &&
                             load.getType() == first.getType() && load.getPad()
-                      : isLooseRow(coordinates, load.getView(), load.getDims(), load));
+                      : isUnalignedRow(coordinates, load.getView(), load.getDims(), load));
   };
-  row.isBulkLoaded = copies.ofRows && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
+  row.isBulkLoaded = copies.bulk && !row.later.empty() && llvm::all_of(row.first, isBefore) &&
                      llvm::all_of(llvm::concat<LoadOp>(row.first, row.later), isBulkLoad);
   if (row.isBulkLoaded) {
-    row.buffer = rowBuffer(first, stages, /*slack=*/!first.getView().getDefiningOp<AlignedRowOp>());
+    row.type = rowBuffer(first, stages, /*slack=*/!first.getView().getDefiningOp<AlignedRowOp>());
     return true;
   }
+  if (row.later.empty())
+    return false;
   llvm::erase_if(row.later, [&](LoadOp load) {
     return llvm::none_of(row.first, [&](LoadOp each) {
       return haveSameTiles(each, load) && each.getPadAttr() == load.getPadAttr();
     });
   });
-  if (row.later.empty())
+  if (row.later.empty()) {
+    missed(first, kPass, "PaddingDiffers")
+        << remark::reason("the loops that read the row pad it with different values");
     return false;
+  }
   unsigned bits = first.getType().getElementTypeBitWidth(), bytes = std::max(1u, bits / 8);
   auto isCopy = [&](LoadOp load) {
-    return isByPieces(load) && isBefore(load) && layoutOf(load) == layoutOf(first);
+    return canUseCpAsync(load) && isBefore(load) && layoutOf(load) == layoutOf(first);
   };
   row.isCopied = llvm::all_of(row.first, isCopy);
-  Layout from = *layoutOf(first), to = *layoutOf(wantedOf(first)->getResult(0));
+  Layout from = *layoutOf(first), to = *layoutOf(convertedOf(first)->getResult(0));
   std::optional<SharedExchange> exchange =
       row.isCopied ? planCopy(from, to, 8 * bytes, llvm::Log2_32(kChunk / bytes), features)
                    : planExchange(from, to, 8 * bytes, features);
-  if (!exchange || exchange->passes() > 1)
+  if (!exchange || exchange->passes() > 1) {
+    decline("SharedLayout") << remark::reason(
+        "no layout in shared memory serves both the first and the later reads of a tile");
     return false;
-  row.buffer = BufferType::get(kernel.getContext(), stages,
-                               withLayout(first.getType(), inAllBlocks(exchange->memory, from)));
+  }
+  row.type = BufferType::get(kernel.getContext(), stages,
+                             withLayout(first.getType(), inAllBlocks(exchange->memory, from)));
   return true;
 }
 
@@ -265,8 +289,8 @@ bool Keeper::settle(Row &row) {
 // Rewriting
 //===----------------------------------------------------------------------===//
 
-void Keeper::copyTile(ArrayRef<Row> rows, unsigned walk, Value tile) {
-  scf::ForOp loop = loopOf(rows.front().first[walk]);
+void RowCache::copyTile(ArrayRef<Row> rows, unsigned sweep, Value tile) {
+  scf::ForOp loop = loopOf(rows.front().first[sweep]);
   Value exists =
       arith::CmpIOp::create(*builder, loc, arith::CmpIPredicate::slt, tile, loop.getUpperBound());
   auto branch = scf::IfOp::create(*builder, loc, exists);
@@ -274,11 +298,11 @@ void Keeper::copyTile(ArrayRef<Row> rows, unsigned walk, Value tile) {
     OpBuilder::InsertionGuard guard(*builder);
     builder->setInsertionPointToStart(&branch.getThenRegion().front());
     for (const Row &row : rows) {
-      LoadOp load = row.first[walk];
+      LoadOp load = row.first[sweep];
       SmallVector<Value> coords;
       for (Value coordinate : load.getCoords())
         coords.push_back(coordinate == loop.getInductionVar() ? tile : coordinate);
-      CpAsyncOp::create(*builder, load.getLoc(), load.getView(), coords, load.getDims(), row.room,
+      CpAsyncOp::create(*builder, load.getLoc(), load.getView(), coords, load.getDims(), row.buffer,
                         tile, /*condition=*/Value(),
                         LayoutAttr::get(kernel.getContext(), *layoutOf(load)),
                         load.getPad().has_value());
@@ -287,50 +311,50 @@ void Keeper::copyTile(ArrayRef<Row> rows, unsigned walk, Value tile) {
   CpAsyncCommitOp::create(*builder, loc);
 }
 
-/// Rows whose first walks are the same loops. Before these the first tiles of all of them are
-/// begun, a group for each step; in each step a group is waited for and another one closed, so that
-/// as many are behind the one that is needed.
-void Keeper::copy(ArrayRef<Row> rows) {
+/// Copies rows whose first sweeps are the same loops by cp.async. Copies of the first tiles start
+/// before the loops, one commit group per iteration. Each iteration waits for its group and commits
+/// another one, so that the number of later groups stays the same.
+void RowCache::copy(ArrayRef<Row> rows) {
   SmallVector<scf::ForOp> loops;
-  SmallVector<int64_t> iterations, begun;
+  SmallVector<int64_t> iterations, started;
   for (LoadOp load : rows.front().first) {
     loops.push_back(loopOf(load));
     iterations.push_back(iterationsOf(loops.back()));
-    begun.push_back(std::min<int64_t>(iterations.back(), ahead));
+    started.push_back(std::min<int64_t>(iterations.back(), ahead));
   }
-  for (unsigned walk = 0; walk < loops.size(); ++walk) {
-    Value first = loops[walk].getLowerBound();
-    if (begun[walk] == 1) {
-      copyTile(rows, walk, first);
+  for (unsigned sweep = 0; sweep < loops.size(); ++sweep) {
+    Value first = loops[sweep].getLowerBound();
+    if (started[sweep] == 1) {
+      copyTile(rows, sweep, first);
       continue;
     }
-    auto fill = scf::ForOp::create(*builder, loc, index(0), index(begun[walk]), index(1));
+    auto fill = scf::ForOp::create(*builder, loc, index(0), index(started[sweep]), index(1));
     OpBuilder::InsertionGuard guard(*builder);
     builder->setInsertionPointToStart(fill.getBody());
     bool isFromStart = getConstantIntValue(first) == 0;
-    copyTile(rows, walk,
+    copyTile(rows, sweep,
              isFromStart
                  ? fill.getInductionVar()
                  : arith::AddIOp::create(*builder, loc, first, fill.getInductionVar()).getResult());
   }
-  int64_t behind = std::accumulate(begun.begin(), begun.end(), int64_t(0));
-  for (auto [walk, loop] : llvm::enumerate(loops)) {
-    bool goesOn = iterations[walk] > begun[walk];
+  int64_t inFlight = std::accumulate(started.begin(), started.end(), int64_t(0));
+  for (auto [sweep, loop] : llvm::enumerate(loops)) {
+    bool hasMore = iterations[sweep] > started[sweep];
     builder->setInsertionPointToStart(loop.getBody());
-    CpAsyncWaitOp::create(*builder, loc, goesOn ? begun[walk] - 1 : behind - 1);
-    if (goesOn)
-      copyTile(rows, walk,
-               arith::AddIOp::create(*builder, loc, loop.getInductionVar(), index(begun[walk])));
+    CpAsyncWaitOp::create(*builder, loc, hasMore ? started[sweep] - 1 : inFlight - 1);
+    if (hasMore)
+      copyTile(rows, sweep,
+               arith::AddIOp::create(*builder, loc, loop.getInductionVar(), index(started[sweep])));
     else
       CpAsyncCommitOp::create(*builder, loc);
-    behind -= begun[walk];
+    inFlight -= started[sweep];
   }
   builder->setInsertionPointAfter(loops.back());
   CpAsyncWaitOp::create(*builder, loc, 0);
 }
 
-/// Whether a load's loop goes over tiles that end by the end of their row.
-bool Keeper::endsInside(LoadOp load) {
+/// Whether the loop of a load reads only tiles that end within the row.
+bool RowCache::endsInside(LoadOp load) {
   Value end = loopOf(load).getUpperBound();
   if (auto cut = end.getDefiningOp<arith::MinSIOp>())
     end = cut.getLhs();
@@ -339,13 +363,13 @@ bool Keeper::endsInside(LoadOp load) {
                                 .floorDiv(SymExpr(load.getType().getNumElements()));
 }
 
-/// Threads write the pad over what they will read in front of the row's first element.
-void Keeper::clearFront(const Row &row, Value mbarriers) {
+/// Threads overwrite with the pad what the first stage holds before the row's first element.
+void RowCache::padFront(const Row &row, Value mbarriers) {
   LoadOp load = row.first.front();
   auto origin = load.getView().getDefiningOp<AlignedRowOp>();
   SmallVector<Value> coords(origin.getCoords());
   coords.insert(coords.begin() + origin.getDim(), Value());
-  Value shift = shiftOf(*builder, loc, origin.getView(), coords, {int64_t(origin.getDim())}),
+  Value shift = misalignmentOf(*builder, loc, origin.getView(), coords, {int64_t(origin.getDim())}),
         zero = index(0);
   Value isAny = arith::CmpIOp::create(*builder, loc, arith::CmpIPredicate::slt, zero, shift);
   auto branch = scf::IfOp::create(*builder, loc, isAny);
@@ -354,19 +378,20 @@ void Keeper::clearFront(const Row &row, Value mbarriers) {
   MbarrierWaitOp::create(*builder, loc, mbarriers, zero, zero);
   Value size = DimOp::create(*builder, loc, builder->getIndexType(), load.getView(), 0);
   Value tile =
-      SharedLoadOp::create(*builder, loc, load.getType(), row.room, zero, /*shift=*/Value(), shift,
-                           size, /*at=*/nullptr, load.getPadAttr());
-  SharedStoreOp::create(*builder, loc, tile, row.room, zero);
+      SharedLoadOp::create(*builder, loc, load.getType(), row.buffer, zero, /*shift=*/Value(),
+                           shift, size, /*at=*/nullptr, load.getPadAttr());
+  SharedStoreOp::create(*builder, loc, tile, row.buffer, zero);
 }
 
-/// All tiles are in flight before the first walk, which waits at the mbarrier of each.
-void Keeper::load(Row &row) {
+/// Starts the bulk copies of all tiles before the first sweep, which waits at the mbarrier of each.
+void RowCache::load(Row &row) {
   Value mbarriers = MbarrierAllocOp::create(
-      *builder, loc, MbarrierType::get(kernel.getContext(), row.buffer.getStages()));
+      *builder, loc, MbarrierType::get(kernel.getContext(), row.type.getStages()));
   LoadOp any = row.first.front();
   bool isAligned = any.getView().getDefiningOp<AlignedRowOp>();
-  Value shift =
-      isAligned ? Value() : shiftOf(*builder, loc, any.getView(), any.getCoords(), any.getDims());
+  Value shift = isAligned
+                    ? Value()
+                    : misalignmentOf(*builder, loc, any.getView(), any.getCoords(), any.getDims());
   for (LoadOp load : row.first) {
     scf::ForOp loop = loopOf(load);
     auto fill =
@@ -374,12 +399,12 @@ void Keeper::load(Row &row) {
     OpBuilder::InsertionGuard guard(*builder);
     builder->setInsertionPointToStart(fill.getBody());
     Value tile = fill.getInductionVar();
-    BulkLoadOp::create(*builder, load.getLoc(), load.getView(), coordsIn(load, loop, tile),
-                       load.getDims(), row.room, tile, mbarriers, tile,
+    BulkLoadOp::create(*builder, load.getLoc(), load.getView(), coordsAtIteration(load, loop, tile),
+                       load.getDims(), row.buffer, tile, mbarriers, tile,
                        load.getPad().has_value() && !(isAligned && endsInside(load)));
   }
   if (isAligned)
-    clearFront(row, mbarriers);
+    padFront(row, mbarriers);
   for (LoadOp load : row.first) {
     builder->setInsertionPointToStart(loopOf(load).getBody());
     MbarrierWaitOp::create(*builder, loc, mbarriers, loopOf(load).getInductionVar(), index(0));
@@ -389,27 +414,27 @@ void Keeper::load(Row &row) {
     if (isAligned && endsInside(load))
       load.removePadAttr();
     load.replaceAllUsesWith(
-        readRow(*builder, load, row.room, loopOf(load).getInductionVar(), shift));
+        readBulkRow(*builder, load, row.buffer, loopOf(load).getInductionVar(), shift));
     load.erase();
   }
 }
 
-void Keeper::serve(LoadOp load, Value room) {
-  Operation *wanted = wantedOf(load);
-  Value result = wanted->getResult(0);
+void RowCache::readFromStage(LoadOp load, Value buffer) {
+  Operation *converted = convertedOf(load);
+  Value result = converted->getResult(0);
   builder->setInsertionPoint(firstUse(result));
-  result.replaceAllUsesWith(SharedLoadOp::create(*builder, wanted->getLoc(), result.getType(), room,
-                                                 loopOf(load).getInductionVar()));
-  if (wanted != load)
-    wanted->erase();
+  result.replaceAllUsesWith(SharedLoadOp::create(*builder, converted->getLoc(), result.getType(),
+                                                 buffer, loopOf(load).getInductionVar()));
+  if (converted != load)
+    converted->erase();
   load.erase();
 }
 
-void Keeper::rewrite(MutableArrayRef<Row> rows) {
+void RowCache::rewrite(MutableArrayRef<Row> rows) {
   builder.emplace(loopOf(rows.front().first.front()));
   loc = loopOf(rows.front().first.front()).getLoc();
   for (Row &row : rows)
-    row.room = AllocOp::create(*builder, loc, row.buffer);
+    row.buffer = AllocOp::create(*builder, loc, row.type);
   if (rows.front().isCopied)
     copy(rows);
   if (rows.front().isBulkLoaded)
@@ -417,30 +442,29 @@ void Keeper::rewrite(MutableArrayRef<Row> rows) {
   for (Row &row : rows) {
     for (LoadOp load : row.first) {
       if (row.isCopied) {
-        serve(load, row.room);
+        readFromStage(load, row.buffer);
         continue;
       }
       builder->setInsertionPointAfter(load);
-      SharedStoreOp::create(*builder, load.getLoc(), load.getResult(), row.room,
+      SharedStoreOp::create(*builder, load.getLoc(), load.getResult(), row.buffer,
                             loopOf(load).getInductionVar());
     }
     for (LoadOp load : row.later)
-      serve(load, row.room);
+      readFromStage(load, row.buffer);
   }
 }
 
-SmallVector<Row> Keeper::findRows() {
+SmallVector<Row> RowCache::findRows() {
   SmallVector<LoadOp> loads;
   kernel.walk([&](LoadOp load) {
-    if (isWalk(load))
+    if (isSweepLoad(load))
       loads.push_back(load);
   });
-  return rowsOf(loads);
+  return groupByRow(loads);
 }
 
-/// Makes of a loop one that goes on until `end`, and one behind it from `begin` on for what is
-/// left.
-void Keeper::split(scf::ForOp loop, Value end, Value begin) {
+/// Splits a loop into one up to `end` and one from `begin` on.
+void RowCache::split(scf::ForOp loop, Value end, Value begin) {
   OpBuilder before(loop);
   auto first = cast<scf::ForOp>(before.clone(*loop));
   first.getUpperBoundMutable().assign(end);
@@ -448,9 +472,9 @@ void Keeper::split(scf::ForOp loop, Value end, Value begin) {
   loop.getInitArgsMutable().assign(first.getResults());
 }
 
-/// Of rows that are too long, or as long as they like, the first tiles stay: their loops become
-/// two.
-void Keeper::splitLong(uint64_t left) {
+/// Splits the loops over rows that do not fit, or whose length has no bound: the first tiles are
+/// cached.
+void RowCache::splitLongRows(uint64_t left) {
   SmallVector<Row> rows = findRows();
   llvm::erase_if(rows, [&](Row &row) {
     LoadOp first = row.first.front();
@@ -466,7 +490,7 @@ void Keeper::splitLong(uint64_t left) {
     return true;
   });
   llvm::MapVector<Operation *, std::pair<int64_t, scf::ForOp>>
-      loops; // the tiles that stay, and the row's first loop
+      loops; // the number of cached tiles, and the row's first loop
   for (Row &row : rows) {
     LoadOp first = row.first.front();
     int64_t fit = left / rows.size() / bytesOfTile(first);
@@ -477,12 +501,12 @@ void Keeper::splitLong(uint64_t left) {
       });
     };
     for (LoadOp load : llvm::concat<LoadOp>(row.first, row.later))
-      if (isKnown(load) && isByPieces(load) == isByPieces(first)) {
+      if (isKnown(load) && canUseCpAsync(load) == canUseCpAsync(first)) {
         int64_t &all = loops.try_emplace(loopOf(load), fit, loopOf(first)).first->second.first;
         all = std::min(all, fit);
       }
   }
-  // What is kept is known before a row's first loop.
+  // The bounds are computed before a row's first loop.
   llvm::MapVector<Operation *, std::pair<Value, Value>> bounds;
   for (auto [op, how] : loops) {
     auto loop = cast<scf::ForOp>(op);
@@ -498,17 +522,23 @@ void Keeper::splitLong(uint64_t left) {
     split(cast<scf::ForOp>(loop), both.first, both.second);
 }
 
-void Keeper::run(uint64_t left, bool splits) {
+void RowCache::run(uint64_t left, bool splits) {
   if (splits)
-    splitLong(left);
+    splitLongRows(left);
   SmallVector<Row> kept;
   for (Row &row : findRows()) {
-    if (!settle(row) || row.bytes() > left)
+    if (!chooseBuffer(row))
       continue;
+    if (row.bytes() > left) {
+      missed(row.first.front(), kPass, "SharedMemory") << remark::reason(
+          "{0} tiles of the row need {1} bytes of shared memory, and {2} are left",
+          row.type.getStages(), row.bytes(), left);
+      continue;
+    }
     left -= row.bytes();
     kept.push_back(std::move(row));
   }
-  // Copies of the same steps go together.
+  // Copies of the same iterations form one commit group.
   auto areTogether = [](const Row &a, const Row &b) {
     return a.isCopied && b.isCopied && a.first.size() == b.first.size() &&
            llvm::all_of(llvm::zip_equal(a.first, b.first), [](auto pair) {
@@ -525,8 +555,8 @@ void Keeper::run(uint64_t left, bool splits) {
   }
 }
 
-/// Products want the room for their operands.
-static bool hasProducts(KernelOp kernel) {
+/// Whether a kernel has contractions, which need the shared memory for their operands.
+static bool hasContractions(KernelOp kernel) {
   return kernel.walk([](MmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
@@ -539,15 +569,17 @@ struct TileCacheRows : tile::impl::TileCacheRowsBase<TileCacheRows> {
     if (failed(gpu))
       return signalPassFailure();
     SharedFeatures features = sharedFeaturesOf(*gpu);
-    uint64_t room = most ? most : features.memoryBytes;
+    uint64_t limit = sharedBytes ? sharedBytes : features.memoryBytes;
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      std::optional<int64_t> residents = getHint(kernel.getHintsAttr(), "min_ctas_per_sm");
-      uint64_t own = room;
+      std::optional<int64_t> residents = kernel.getField(TuningField::MinCtasPerSm);
+      uint64_t own = limit;
       if (residents)
-        own = std::min<uint64_t>(room, gpu->sm.sharedBytes / *residents -
-                                           CudaLimits::reservedSharedBytes);
-      if (uint64_t others = exchangedBytes(kernel, features); others < own && !hasProducts(kernel))
-        Keeper(kernel, features, {gpu->has(GpuFeature::CpAsync), gpu->has(GpuFeature::Tma)}, ahead)
+        own = std::min<uint64_t>(limit, gpu->sm.sharedBytes / *residents -
+                                            CudaLimits::reservedSharedBytes);
+      if (uint64_t others = exchangedBytes(kernel, features);
+          others < own && !hasContractions(kernel))
+        RowCache(kernel, features, {gpu->has(GpuFeature::CpAsync), gpu->has(GpuFeature::Tma)},
+                 ahead)
             .run(own - others, residents.has_value());
     }
   }

@@ -1,4 +1,4 @@
-//===- PlaceBarriers.cpp - Barriers where accesses would meet -------------===//
+//===- PlaceBarriers.cpp - Barriers between conflicting accesses ----------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"

@@ -1,14 +1,16 @@
-//===- DecoupleEpilogue.cpp - Warps of persistent CTAs end programs alone -------===//
+//===- DecoupleEpilogue.cpp - Epilogue per warp in a persistent kernel ----===//
 //
-// A tile that is made for tensor cores is exchanged before it is stored, so that rows are written
-// whole. An exchange between all warps makes these meet, and takes shared memory for the whole
-// tile, which persistent CTAs have filled with the next program's tiles. Sums of warpgroups have
-// whole rows in each warp: it exchanges them within itself, a part after the other.
+// The epilogue converts the accumulator to a layout in which threads store whole rows. A conversion
+// between warps needs a CTA barrier, and shared memory for the whole tile, which a persistent
+// kernel has filled with the stages of the next tile. A warp holds whole rows of a wgmma
+// accumulator: it converts them within itself, one slice of columns after the other, so that other
+// warps go on with the next tile.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
 
 #include "tessera/Dialect/Common/ModuleTarget.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
@@ -23,49 +25,52 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-decouple-epilogue";
+
 namespace {
-/// How a tile is stored: parts of a dimension, as warps hold them, as they lie in between, and as
-/// they are stored.
-struct Parts {
+/// How a tile is stored in slices along its contiguous dimension: the type of a slice in the
+/// accumulator's layout, in shared memory, and in the layout of the store.
+struct Slices {
   unsigned inner;
   int64_t size; // along that dimension
   RankedTensorType held, memory, wide;
 };
 
-class Freer {
+class EpilogueDecoupler {
 public:
-  Freer(scf::ForOp programs, SharedFeatures features)
-      : programs(programs), features(features), builder(programs) {}
+  EpilogueDecoupler(scf::ForOp tiles, SharedFeatures features)
+      : tiles(tiles), features(features), builder(tiles) {}
 
   void run() {
-    for (auto load : llvm::to_vector(programs.getBody()->getOps<LoadOp>()))
-      loadByWarps(load);
-    for (auto store : llvm::to_vector(programs.getBody()->getOps<StoreOp>()))
-      if (std::optional<Parts> parts = partsOf(store))
-        storeParts(store, *parts);
+    for (auto load : llvm::to_vector(tiles.getBody()->getOps<LoadOp>()))
+      loadPerWarp(load);
+    for (auto store : llvm::to_vector(tiles.getBody()->getOps<StoreOp>()))
+      if (std::optional<Slices> slices = findSlices(store))
+        storeSlices(store, *slices);
   }
 
 private:
   bool crossesWarps(ConvertOp convert);
-  void loadByWarps(LoadOp load);
-  std::optional<Parts> partsOf(StoreOp store);
-  void storeParts(StoreOp store, const Parts &parts);
+  void loadPerWarp(LoadOp load);
+  std::optional<Slices> findSlices(StoreOp store);
+  void storeSlices(StoreOp store, const Slices &slices);
 
-  scf::ForOp programs;
+  scf::ForOp tiles; // the persistent loop
   SharedFeatures features;
   OpBuilder builder;
 };
 } // namespace
 
-bool Freer::crossesWarps(ConvertOp convert) {
+bool EpilogueDecoupler::crossesWarps(ConvertOp convert) {
   RankedTensorType type = convert.getType();
   std::optional<ConversionPlan> plan = planConversion(
       *layoutOf(convert.getInput()), *layoutOf(convert), type.getElementTypeBitWidth(), features);
   return plan && plan->scope >= ConversionPlan::Scope::Block;
 }
 
-/// A short row is read from the cache by all warps in less time than these need to meet.
-void Freer::loadByWarps(LoadOp load) {
+/// Every warp loads a short row, such as a bias, from L1: that is faster than a conversion with a
+/// CTA barrier.
+void EpilogueDecoupler::loadPerWarp(LoadOp load) {
   constexpr int64_t kShort = 1024; // bytes
   auto convert = load->hasOneUse() ? dyn_cast<ConvertOp>(*load->user_begin()) : ConvertOp();
   RankedTensorType type = load.getType();
@@ -77,9 +82,9 @@ void Freer::loadByWarps(LoadOp load) {
   convert.erase();
 }
 
-/// The layout with a dimension's first elements alone: registers that hold others are left out;
-/// none where threads hold those.
-static std::optional<Layout> firstOf(const Layout &whole, Dim dim, int64_t size) {
+/// The layout of the first `size` elements along a dimension, without the registers that hold
+/// others; none if other elements lie in other threads.
+static std::optional<Layout> firstSlice(const Layout &whole, Dim dim, int64_t size) {
   Space in = whole.in(), out = whole.out();
   out.setBits(dim, llvm::Log2_64(size));
   gf2::Vectors columns;
@@ -98,9 +103,10 @@ static std::optional<Layout> firstOf(const Layout &whole, Dim dim, int64_t size)
   return Layout(in, out, std::move(columns));
 }
 
-/// What each warp of a layout holds, in wide pieces along a dimension, the threads of a warp side
-/// by side along it; none where it holds something else than whole pieces.
-static std::optional<Layout> widened(const Layout &held, Dim dim, unsigned piece) {
+/// A layout in which each warp holds the same elements, a thread holds vectors of 2^`piece` of them
+/// along a dimension, and the lanes follow each other along it; none if a warp does not hold whole
+/// vectors.
+static std::optional<Layout> vectorized(const Layout &held, Dim dim, unsigned piece) {
   gf2::Vectors along, across;
   for (uint64_t column : held.columnsOf({Dim::Register, Dim::Lane})) {
     if (!llvm::isPowerOf2_64(column))
@@ -117,66 +123,84 @@ static std::optional<Layout> widened(const Layout &held, Dim dim, unsigned piece
   unsigned lanes = held.in().bits(Dim::Lane), registers = held.in().bits(Dim::Register);
   if (all.size() != lanes + registers || registers < piece)
     return std::nullopt;
-  // The first bits are of a piece, those behind it of lanes.
+  // The first bits select an element of a vector, the next ones the lane.
   std::rotate(all.begin() + piece, all.begin() + piece + lanes, all.end());
   return Layout(held.in(), held.out(), gf2::concat({all, held.columnsOf({Dim::Warp, Dim::Block})}));
 }
 
-std::optional<Parts> Freer::partsOf(StoreOp store) {
-  constexpr int64_t kRow = 128, kPiece = 16; // bytes of a part's rows, of an access
+/// The slices of a store whose value crosses warps; none, with a remark, if a warp cannot convert
+/// its slices by itself.
+std::optional<Slices> EpilogueDecoupler::findSlices(StoreOp store) {
+  constexpr int64_t kRow = 128, kPiece = 16; // bytes of a row of a slice, of an access
   auto convert = store.getValue().getDefiningOp<ConvertOp>();
-  if (!convert || !convert->hasOneUse() || !crossesWarps(convert))
+  if (!convert || !crossesWarps(convert))
     return std::nullopt;
+  if (!convert->hasOneUse()) {
+    missed(store, kPass, "SeveralUses") << remark::reason(
+        "the stored tile has other uses in the layout of the store: warps convert it together");
+    return std::nullopt;
+  }
   ViewType view = store.getView().getType();
   RankedTensorType type = convert.getType();
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   const auto *unit = llvm::find_if(
       store.getDims(), [&](int64_t dim) { return dim >= 0 && view.hasUnitStride(dim); });
-  if (unit == store.getDims().end() || !bytes || bytes > kPiece)
+  if (unit == store.getDims().end()) {
+    missed(store, kPass, "NoContiguousDimension")
+        << remark::reason("no dimension of the tile is contiguous in {0}", view);
     return std::nullopt;
-  Parts parts;
-  parts.inner = unit - store.getDims().begin();
-  parts.size = std::min(type.getShape()[parts.inner], kRow / bytes);
-  Dim dim = tensorDim(parts.inner);
-  std::optional<Layout> held = firstOf(*layoutOf(convert.getInput()), dim, parts.size);
+  }
+  if (!bytes || bytes > kPiece) {
+    missed(store, kPass, "ElementType") << remark::reason(
+        "elements of {0} do not fill whole vectors of {1} bytes", type.getElementType(), kPiece);
+    return std::nullopt;
+  }
+  Slices slices;
+  slices.inner = unit - store.getDims().begin();
+  slices.size = std::min(type.getShape()[slices.inner], kRow / bytes);
+  Dim dim = tensorDim(slices.inner);
+  std::optional<Layout> held = firstSlice(*layoutOf(convert.getInput()), dim, slices.size);
   std::optional<Layout> wide =
-      held ? widened(*held, dim, llvm::Log2_64(kPiece / bytes)) : std::nullopt;
+      held ? vectorized(*held, dim, llvm::Log2_64(kPiece / bytes)) : std::nullopt;
   std::optional<SharedExchange> exchange =
       wide ? planExchange(*held, *wide, 8 * bytes, features) : std::nullopt;
-  if (!exchange || exchange->passes() > 1 || !holder(*held, *wide, {Dim::Warp, Dim::Block}))
+  if (!exchange || exchange->passes() > 1 || !holder(*held, *wide, {Dim::Warp, Dim::Block})) {
+    missed(store, kPass, "AccumulatorLayout") << remark::reason(
+        "a warp does not hold whole rows of {0} elements of the stored tile", slices.size);
     return std::nullopt;
+  }
   SmallVector<int64_t> shape(type.getShape());
-  shape[parts.inner] = parts.size;
+  shape[slices.inner] = slices.size;
   auto plain = RankedTensorType::get(shape, type.getElementType());
-  parts.held = withLayout(plain, *held);
-  parts.wide = withLayout(plain, *wide);
-  parts.memory = withLayout(plain, inAllBlocks(exchange->memory, *held));
-  return parts;
+  slices.held = withLayout(plain, *held);
+  slices.wide = withLayout(plain, *wide);
+  slices.memory = withLayout(plain, inAllBlocks(exchange->memory, *held));
+  return slices;
 }
 
-/// While a part is read from one stage, the next one is written into the other.
-void Freer::storeParts(StoreOp store, const Parts &parts) {
+/// Uses two stages: a warp writes a slice into one while it reads the previous one from the other.
+void EpilogueDecoupler::storeSlices(StoreOp store, const Slices &slices) {
   constexpr int64_t kStages = 2;
   auto convert = store.getValue().getDefiningOp<ConvertOp>();
   Location loc = store.getLoc();
-  int64_t count = convert.getType().getShape()[parts.inner] / parts.size;
-  builder.setInsertionPoint(programs);
+  int64_t count = convert.getType().getShape()[slices.inner] / slices.size;
+  builder.setInsertionPoint(tiles);
   Value buffer = AllocOp::create(
-      builder, loc, BufferType::get(store.getContext(), std::min(kStages, count), parts.memory));
+      builder, loc, BufferType::get(store.getContext(), std::min(kStages, count), slices.memory));
   builder.setInsertionPoint(store);
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   SmallVector<Value> coords(store.getCoords());
-  Value &along = coords[store.getDims()[parts.inner]];
+  Value &along = coords[store.getDims()[slices.inner]];
   Value first = arith::MulIOp::create(builder, loc, along, index(count));
   for (int64_t i = 0; i < count; ++i) {
-    SmallVector<int64_t> at(parts.held.getRank(), 0);
-    at[parts.inner] = i * parts.size;
+    SmallVector<int64_t> at(slices.held.getRank(), 0);
+    at[slices.inner] = i * slices.size;
     Value stage = index(i % kStages),
-          part = SliceOp::create(builder, loc, parts.held, convert.getInput(), at);
-    SharedStoreOp::create(builder, loc, part, buffer, stage);
-    Value read = SharedLoadOp::create(builder, loc, parts.wide, buffer, stage);
+          slice = SliceOp::create(builder, loc, slices.held, convert.getInput(), at);
+    SharedStoreOp::create(builder, loc, slice, buffer, stage);
+    Value read = SharedLoadOp::create(builder, loc, slices.wide, buffer, stage);
     along = arith::AddIOp::create(builder, loc, first, index(i));
     StoreOp::create(builder, loc, read, store.getView(), coords, store.getDims(),
                     store.getBounded());
@@ -195,8 +219,8 @@ struct TileDecoupleEpilogue : tile::impl::TileDecoupleEpilogueBase<TileDecoupleE
       return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>())
       for (auto loop : llvm::to_vector(kernel.getBody().front().getOps<scf::ForOp>()))
-        if (isOverPrograms(loop))
-          Freer(loop, sharedFeaturesOf(*gpu)).run();
+        if (isPersistentLoop(loop))
+          EpilogueDecoupler(loop, sharedFeaturesOf(*gpu)).run();
   }
 };
 } // namespace

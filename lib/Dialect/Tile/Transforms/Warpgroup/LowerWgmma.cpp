@@ -1,13 +1,17 @@
-//===- LowerWgmma.cpp - Products that four warps begin together --------===//
+//===- LowerWgmma.cpp - Lower contractions to wgmma -----------------------===//
 //
-// Tensor cores read operands from shared memory by themselves where a warpgroup asks them to: no
-// warp waits for fragments, and none holds them. Which products can be made so is read from
-// layouts, which serve as well for products of single warps: what is not taken here stays right.
+// wgmma reads operands from shared memory: warps neither load fragments nor hold them in registers.
+// The pass recognizes contractions that wgmma supports by the layouts of the accumulator and of the
+// stages. The same layouts are valid for mma.sync, so a contraction that stays is still correct.
+//
+// Contractions that follow each other form one commit group. Where the loop carries an accumulator,
+// the wait for a group stands in the next iteration, and the TMA loads that refill the group's
+// stages move after that wait.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -20,126 +24,186 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-lower-wgmma";
+
 namespace {
-/// A product, and the reads of its operands; on the left none where that is in registers.
-struct Product {
+/// A contraction, and the shared memory reads of its operands; `left` is null if lhs is in
+/// registers.
+struct Contraction {
   MmaOp mma;
   SharedLoadOp left, right;
 };
 
-/// Products that follow each other, which are waited for together.
-using Batch = SmallVector<Product>;
+/// Contractions of one commit group, in program order.
+using CommitGroup = SmallVector<Contraction>;
 
-class Grouper {
+/// Lowers the contractions of one block.
+class WgmmaLowering {
 public:
-  Grouper(Block &block, unsigned warps)
+  WgmmaLowering(Block &block, unsigned warps)
       : block(block), loop(dyn_cast<scf::ForOp>(block.getParentOp())), warps(warps) {}
   void run();
 
 private:
-  std::optional<Product> productOf(MmaOp mma);
-  SharedLoadOp readOf(MmaOp mma, Value operand, unsigned over, Spread spread);
-  SmallVector<Batch> findBatches();
-  std::optional<SmallVector<unsigned>> carriedBy(const Batch &batch);
-  std::optional<unsigned> carriedOver(const Batch &batch);
-  std::optional<SmallVector<Operation *>> refillsOf(const Batch &batch);
-  void rewrite(const Batch &batch);
-  void refillBehind(Operation *wait, ArrayRef<Operation *> refills);
-  void waitInIteration(WgmmaCommitOp commit, ArrayRef<Value> made, ArrayRef<Operation *> refills);
-  void waitBehindLoop(Location loc, ArrayRef<unsigned> carried);
+  std::optional<Contraction> match(MmaOp mma);
+  SharedLoadOp matchOperand(MmaOp mma, Value operand, unsigned over, Spread spread, StringRef &why);
+  SmallVector<CommitGroup> findGroups();
+  std::optional<SmallVector<unsigned>> carriedAccumulators(const CommitGroup &group);
+  std::optional<unsigned> carriedToNextIteration(const CommitGroup &group);
+  std::optional<SmallVector<Operation *>> refillsOfStages(const CommitGroup &group);
+  void rewrite(const CommitGroup &group);
+  void moveAfter(Operation *wait, ArrayRef<Operation *> refills);
+  void waitBeforeUse(WgmmaCommitOp commit, ArrayRef<Value> results, ArrayRef<Operation *> refills);
+  void waitAfterLoop(Location loc, ArrayRef<unsigned> carried);
 
   Block &block;
-  scf::ForOp loop; // whose body the block is, if it is one
+  scf::ForOp loop; // whose body is the block, or null
   unsigned warps;
-  WgmmaCommitOp first;                   // of the block's products
-  SmallVector<Operation *> firstRefills; // of the stages that those read
-  /// Sums that are waited for where they are taken, when all products are begun, and what fills the
-  /// stages that they are made of.
-  SmallVector<std::tuple<WgmmaCommitOp, SmallVector<Value>, SmallVector<Operation *>>> open;
+  WgmmaCommitOp first;                   // the first commit group of the block
+  SmallVector<Operation *> firstRefills; // the TMA loads into the stages of that group
+  /// Groups to wait for before the first use of an accumulator: the commit, the accumulators, and
+  /// the TMA loads into the group's stages.
+  SmallVector<std::tuple<WgmmaCommitOp, SmallVector<Value>, SmallVector<Operation *>>> pending;
 };
 } // namespace
 
-/// The read of a stage that the product can make by itself: the machine's copies or threads' writes
-/// have filled it, and nothing changes it until then.
-SharedLoadOp Grouper::readOf(MmaOp mma, Value operand, unsigned over, Spread spread) {
+/// The read of an operand that wgmma can do itself. TMA loads or shared stores have filled the
+/// stage, and no operation writes shared memory between the read and the contraction. Returns null
+/// and sets `why` otherwise.
+SharedLoadOp WgmmaLowering::matchOperand(MmaOp mma, Value operand, unsigned over, Spread spread,
+                                         StringRef &why) {
   auto read = operand.getDefiningOp<SharedLoadOp>();
-  if (!read || read.getAt() || read.getShift() || read->getBlock() != &block)
+  if (!read || read.getAt() || read.getShift() || read->getBlock() != &block) {
+    why = "is not read from a whole stage of shared memory in the same block";
     return nullptr;
-  BufferType buffer = read.getBuffer().getType();
-  if (!groupMatrix(buffer, over, mma.getParts(), spread) ||
-      !llvm::all_of(read.getBuffer().getUsers(),
-                    llvm::IsaPred<TmaLoadOp, SharedStoreOp, SharedLoadOp, WgmmaOp>))
+  }
+  if (!groupMatrix(read.getBuffer().getType(), over, mma.getParts(), spread)) {
+    why = "has a layout in shared memory that no wgmma descriptor describes";
     return nullptr;
+  }
+  if (!llvm::all_of(read.getBuffer().getUsers(),
+                    llvm::IsaPred<TmaLoadOp, SharedStoreOp, SharedLoadOp, WgmmaOp>)) {
+    why = "lies in a buffer that is not filled by TMA loads or shared stores";
+    return nullptr;
+  }
   for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
-    if (!isa<SharedLoadOp>(op) && !isMemoryEffectFree(op))
+    if (!isa<SharedLoadOp>(op) && !isMemoryEffectFree(op)) {
+      why = "may be overwritten between its read and the contraction";
       return nullptr;
+    }
   return read;
 }
 
-std::optional<Product> Grouper::productOf(MmaOp mma) {
-  auto lhs = cast<RankedTensorType>(mma.getLhs().getType());
-  Type element = lhs.getElementType();
-  bool isNarrow = (element.isBF16() || element.isF16()) && mma.getType().getElementType().isF32();
-  constexpr int64_t kMost = 256; // columns of an instruction
-  Spread spread = mma.getParts() > 1 ? Spread() : spreadOf(mma.getAcc());
-  if (!isNarrow || !fragmentDepth(mma) || mma.getMatrix()[1] / spread.along(1) > kMost)
-    return std::nullopt;
-  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts(), spread);
-  if (!left || !areGroupSums(mma.getAcc(), warps) ||
-      layoutOf(mma.getAcc()) != layoutOf(mma.getResult()))
-    return std::nullopt;
-  Product product{mma, readOf(mma, mma.getLhs(), /*over=*/1, spread),
-                  readOf(mma, mma.getRhs(), /*over=*/0, spread)};
-  if (!product.right || (!product.left && layoutOf(mma.getLhs()) != left))
-    return std::nullopt;
-  return product;
+/// Whether wgmma has the element types of a contraction; says so by a remark if it has not.
+static bool hasElementTypes(MmaOp mma) {
+  Type element = getElementTypeOrSelf(mma.getLhs()), acc = mma.getType().getElementType();
+  if ((element.isBF16() || element.isF16()) && acc.isF32())
+    return true;
+  missed(mma, kPass, "ElementType")
+      << remark::reason("the pass takes bf16 or f16 operands and an f32 accumulator, got {0} and "
+                        "{1}",
+                        element, acc);
+  return false;
 }
 
-/// What stands between two products of a batch takes nothing from the first, and gives no sums to
-/// the second: one fence is before both. A product whose left operand is in registers is alone:
-/// these are free again when it is made.
-SmallVector<Batch> Grouper::findBatches() {
-  SmallVector<Batch> batches;
-  bool isOpen = false; // whether the last one can take more
-  llvm::SmallPtrSet<Operation *, 4> made;
+/// The contraction if wgmma supports its types, its shape, the layout of its accumulator and where
+/// its operands lie; none, with a remark, otherwise.
+std::optional<Contraction> WgmmaLowering::match(MmaOp mma) {
+  constexpr int64_t kMaxColumns = 256, kRowsPerWarp = 16; // of an instruction
+  constexpr unsigned kWarpgroup = 4;
+  if (!hasElementTypes(mma))
+    return std::nullopt;
+  auto lhs = cast<RankedTensorType>(mma.getLhs().getType());
+  Spread spread = mma.getParts() > 1 ? Spread() : spreadOf(mma.getAcc());
+  int64_t rows = mma.getMatrix()[0] / spread.along(0),
+          columns = mma.getMatrix()[1] / spread.along(1);
+  if (!fragmentDepth(mma)) {
+    missed(mma, kPass, "NoTensorCores")
+        << remark::reason("a contraction of {0} x {1} x {2} does not run on tensor cores", rows,
+                          columns, lhs.getDimSize(1) / mma.getParts());
+    return std::nullopt;
+  }
+  if (columns > kMaxColumns) {
+    missed(mma, kPass, "TooManyColumns") << remark::reason(
+        "the accumulator has {0} columns, and wgmma at most {1}", columns, kMaxColumns);
+    return std::nullopt;
+  }
+  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts(), spread);
+  if (!left) {
+    if (warps % kWarpgroup)
+      missed(mma, kPass, "PartialWarpgroup") << remark::reason(
+          "{0} warps are no multiple of the {1} of a warpgroup", warps, kWarpgroup);
+    else
+      missed(mma, kPass, "TooFewRows")
+          << remark::reason("the accumulator has {0} rows, and {1} warps need at least {2}", rows,
+                            warps, kRowsPerWarp * warps);
+    return std::nullopt;
+  }
+  if (!areGroupSums(mma.getAcc(), warps) || layoutOf(mma.getAcc()) != layoutOf(mma.getResult())) {
+    missed(mma, kPass, "AccumulatorLayout") << remark::reason(
+        "the accumulator is not distributed over the {0} warps as wgmma requires", warps);
+    return std::nullopt;
+  }
+  StringRef whyLeft, whyRight;
+  Contraction contraction{mma, matchOperand(mma, mma.getLhs(), /*over=*/1, spread, whyLeft),
+                          matchOperand(mma, mma.getRhs(), /*over=*/0, spread, whyRight)};
+  if (!contraction.right) {
+    missed(mma, kPass, "RhsNotInSharedMemory") << remark::reason("rhs {0}", whyRight);
+    return std::nullopt;
+  }
+  if (!contraction.left && layoutOf(mma.getLhs()) != left) {
+    missed(mma, kPass, "LhsLayout")
+        << remark::reason("lhs {0}, and its layout in registers is not the one of wgmma", whyLeft);
+    return std::nullopt;
+  }
+  return contraction;
+}
+
+/// One fence precedes all contractions of a commit group: the operations between two of them use no
+/// result of the first and compute no accumulator of the second. A contraction with lhs in
+/// registers ends its group, because the registers are free only after a wait.
+SmallVector<CommitGroup> WgmmaLowering::findGroups() {
+  SmallVector<CommitGroup> groups;
+  bool isOpen = false; // whether the last group can take another contraction
+  llvm::SmallPtrSet<Operation *, 4> members;
   for (Operation &op : block) {
     auto mma = dyn_cast<MmaOp>(op);
-    std::optional<Product> product = mma ? productOf(mma) : std::nullopt;
-    auto isMade = [&](Value value) { return made.contains(value.getDefiningOp()); };
-    if (!product) {
+    std::optional<Contraction> contraction = mma ? match(mma) : std::nullopt;
+    auto isMember = [&](Value value) { return members.contains(value.getDefiningOp()); };
+    if (!contraction) {
       isOpen &= (isa<SharedLoadOp>(op) || isMemoryEffectFree(&op)) &&
-                llvm::none_of(op.getOperands(), isMade) && !op.getNumRegions();
+                llvm::none_of(op.getOperands(), isMember) && !op.getNumRegions();
       continue;
     }
-    Operation *sums = mma.getAcc().getDefiningOp();
-    bool isBefore = !sums || made.contains(sums) || sums->getBlock() != &block ||
-                    (isOpen && sums->isBeforeInBlock(batches.back().front().mma));
-    if (!isOpen || !product->left || !isBefore) {
-      batches.emplace_back();
-      made.clear();
+    Operation *acc = mma.getAcc().getDefiningOp();
+    bool isBefore = !acc || members.contains(acc) || acc->getBlock() != &block ||
+                    (isOpen && acc->isBeforeInBlock(groups.back().front().mma));
+    if (!isOpen || !contraction->left || !isBefore) {
+      groups.emplace_back();
+      members.clear();
     }
-    batches.back().push_back(*product);
-    made.insert(mma);
-    isOpen = bool(product->left);
+    groups.back().push_back(*contraction);
+    members.insert(mma);
+    isOpen = bool(contraction->left);
   }
-  return batches;
+  return groups;
 }
 
-/// The numbers of what the loop carries, if it carries all of the batch's sums and nobody else
-/// touches them.
-std::optional<SmallVector<unsigned>> Grouper::carriedBy(const Batch &batch) {
+/// The numbers of the group's accumulators among the values that the loop carries; none unless the
+/// loop carries all of them and nothing else uses them.
+std::optional<SmallVector<unsigned>> WgmmaLowering::carriedAccumulators(const CommitGroup &group) {
   SmallVector<unsigned> carried;
-  for (auto [i, product] : llvm::enumerate(batch)) {
-    MmaOp mma = product.mma;
-    bool isAdded = llvm::any_of(ArrayRef(batch).drop_front(i + 1), [&](const Product &next) {
+  for (auto [i, contraction] : llvm::enumerate(group)) {
+    MmaOp mma = contraction.mma;
+    bool isAdded = llvm::any_of(ArrayRef(group).drop_front(i + 1), [&](const Contraction &next) {
       return MmaOp(next.mma).getAcc() == mma.getResult();
     });
-    if (!product.left || !loop || !mma->hasOneUse())
+    if (!contraction.left || !loop || !mma->hasOneUse())
       return std::nullopt;
     if (isAdded)
       continue;
     Value first = mma.getAcc();
-    for (const Product &before : llvm::reverse(ArrayRef(batch).take_front(i)))
+    for (const Contraction &before : llvm::reverse(ArrayRef(group).take_front(i)))
       if (MmaOp(before.mma).getResult() == first)
         first = MmaOp(before.mma).getAcc();
     auto argument = dyn_cast<BlockArgument>(first);
@@ -154,28 +218,29 @@ std::optional<SmallVector<unsigned>> Grouper::carriedBy(const Batch &batch) {
   return carried;
 }
 
-/// Of sums that something else takes in the next iteration, the number by which the loop carries
-/// them: the iteration begins other products before that, beside which these are made.
-std::optional<unsigned> Grouper::carriedOver(const Batch &batch) {
-  MmaOp mma = batch.front().mma;
-  if (!first || !loop || batch.size() > 1 || !mma->hasOneUse() ||
+/// The number of an accumulator that the loop carries and that other operations use in the next
+/// iteration, after that iteration's first commit group: the contraction overlaps with that group.
+std::optional<unsigned> WgmmaLowering::carriedToNextIteration(const CommitGroup &group) {
+  MmaOp mma = group.front().mma;
+  if (!first || !loop || group.size() > 1 || !mma->hasOneUse() ||
       !isa<scf::YieldOp>(*mma->user_begin()))
     return std::nullopt;
   unsigned number = mma->use_begin()->getOperandNumber();
-  auto isBehind = [&](Operation *user) {
+  auto isAfterFirst = [&](Operation *user) {
     Operation *here = block.findAncestorOpInBlock(*user);
     return here && first->isBeforeInBlock(here);
   };
-  return llvm::all_of(loop.getRegionIterArg(number).getUsers(), isBehind) ? std::optional(number)
-                                                                          : std::nullopt;
+  return llvm::all_of(loop.getRegionIterArg(number).getUsers(), isAfterFirst)
+             ? std::optional(number)
+             : std::nullopt;
 }
 
-/// What fills the stages that a batch reads, in later iterations of the loop; none where it does
-/// not stand in the loop by itself.
-std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
+/// The TMA loads of the block, or the branches around them, that refill the stages which a group
+/// reads; none if other operations write these stages.
+std::optional<SmallVector<Operation *>> WgmmaLowering::refillsOfStages(const CommitGroup &group) {
   SmallVector<Operation *> refills;
-  for (const Product &product : batch)
-    for (SharedLoadOp read : {product.left, product.right})
+  for (const Contraction &contraction : group)
+    for (SharedLoadOp read : {contraction.left, contraction.right})
       for (Operation *user : read ? llvm::to_vector(SharedLoadOp(read).getBuffer().getUsers())
                                   : SmallVector<Operation *>()) {
         Operation *here = block.findAncestorOpInBlock(*user);
@@ -190,92 +255,93 @@ std::optional<SmallVector<Operation *>> Grouper::refillsOf(const Batch &batch) {
   return refills;
 }
 
-void Grouper::refillBehind(Operation *wait, ArrayRef<Operation *> refills) {
+void WgmmaLowering::moveAfter(Operation *wait, ArrayRef<Operation *> refills) {
   for (Operation *refill : refills) {
     refill->moveAfter(wait);
     wait = refill;
   }
 }
 
-/// Before the first who takes the sums, while products that were begun since go on. What fills the
-/// stages comes behind it.
-void Grouper::waitInIteration(WgmmaCommitOp commit, ArrayRef<Value> made,
-                              ArrayRef<Operation *> refills) {
-  Operation *taker = block.getTerminator();
-  for (Value sums : made)
-    for (Operation *user : sums.getUsers())
+/// Waits for a group before the first use of its accumulators; later groups stay in flight. The TMA
+/// loads into the group's stages move after the wait.
+void WgmmaLowering::waitBeforeUse(WgmmaCommitOp commit, ArrayRef<Value> results,
+                                  ArrayRef<Operation *> refills) {
+  Operation *firstUser = block.getTerminator();
+  for (Value acc : results)
+    for (Operation *user : acc.getUsers())
       if (Operation *here = block.findAncestorOpInBlock(*user);
-          here && here->isBeforeInBlock(taker))
-        taker = here;
-  unsigned pending = 0;
-  for (Operation *op = commit->getNextNode(); op != taker; op = op->getNextNode())
-    pending += isa<WgmmaCommitOp>(op);
-  OpBuilder builder(taker);
-  auto wait = WgmmaWaitOp::create(builder, commit.getLoc(), pending, made);
-  for (auto [before, behind] : llvm::zip_equal(made, wait.getResults()))
-    Value(before).replaceAllUsesExcept(behind, wait);
+          here && here->isBeforeInBlock(firstUser))
+        firstUser = here;
+  unsigned later = 0;
+  for (Operation *op = commit->getNextNode(); op != firstUser; op = op->getNextNode())
+    later += isa<WgmmaCommitOp>(op);
+  OpBuilder builder(firstUser);
+  auto wait = WgmmaWaitOp::create(builder, commit.getLoc(), later, results);
+  for (auto [inFlight, complete] : llvm::zip_equal(results, wait.getResults()))
+    Value(inFlight).replaceAllUsesExcept(complete, wait);
   SmallVector<Operation *> early;
   for (Operation *refill : refills)
     if (commit->isBeforeInBlock(refill) && refill->isBeforeInBlock(wait))
       early.push_back(refill);
-  refillBehind(wait, early);
+  moveAfter(wait, early);
 }
 
-void Grouper::waitBehindLoop(Location loc, ArrayRef<unsigned> carried) {
+void WgmmaLowering::waitAfterLoop(Location loc, ArrayRef<unsigned> carried) {
   OpBuilder builder(loop);
   builder.setInsertionPointAfter(loop);
-  SmallVector<Value> sums;
+  SmallVector<Value> results;
   for (unsigned number : carried)
-    sums.push_back(loop.getResult(number));
-  auto wait = WgmmaWaitOp::create(builder, loc, 0, sums);
-  for (auto [before, behind] : llvm::zip_equal(sums, wait.getResults()))
-    before.replaceAllUsesExcept(behind, wait);
+    results.push_back(loop.getResult(number));
+  auto wait = WgmmaWaitOp::create(builder, loc, 0, results);
+  for (auto [inFlight, complete] : llvm::zip_equal(results, wait.getResults()))
+    inFlight.replaceAllUsesExcept(complete, wait);
 }
 
-void Grouper::rewrite(const Batch &batch) {
-  std::optional<SmallVector<unsigned>> carried = carriedBy(batch);
-  std::optional<unsigned> over = carried ? std::nullopt : carriedOver(batch);
-  std::optional<SmallVector<Operation *>> refills = refillsOf(batch);
-  OpBuilder builder(batch.front().mma);
+void WgmmaLowering::rewrite(const CommitGroup &group) {
+  std::optional<SmallVector<unsigned>> carried = carriedAccumulators(group);
+  std::optional<unsigned> next = carried ? std::nullopt : carriedToNextIteration(group);
+  std::optional<SmallVector<Operation *>> refills = refillsOfStages(group);
+  OpBuilder builder(group.front().mma);
   WgmmaFenceOp::create(builder, builder.getInsertionPoint()->getLoc());
-  SmallVector<Value> made;
-  Location loc = MmaOp(batch.back().mma).getLoc();
-  for (Product product : batch) {
-    MmaOp mma = product.mma;
+  SmallVector<Value> results;
+  Location loc = MmaOp(group.back().mma).getLoc();
+  for (Contraction contraction : group) {
+    MmaOp mma = contraction.mma;
+    SharedLoadOp left = contraction.left, right = contraction.right;
     builder.setInsertionPoint(mma);
-    Value lhs = product.left ? Value(product.left.getBuffer()) : Value(mma.getLhs());
-    auto begun = WgmmaOp::create(builder, mma.getLoc(), lhs,
-                                 product.left ? product.left.getStage() : Value(),
-                                 product.right.getBuffer(), product.right.getStage(), mma.getAcc());
-    llvm::erase(made, mma.getAcc());
-    made.push_back(begun);
-    mma.replaceAllUsesWith(begun.getResult());
+    auto wgmma =
+        WgmmaOp::create(builder, mma.getLoc(), left ? Value(left.getBuffer()) : Value(mma.getLhs()),
+                        left ? left.getStage() : Value(), right.getBuffer(), right.getStage(),
+                        mma.getAcc(), /*join=*/IntegerAttr());
+    llvm::erase(results, mma.getAcc());
+    results.push_back(wgmma);
+    mma.replaceAllUsesWith(wgmma.getResult());
     mma.erase();
-    for (SharedLoadOp read : {product.left, product.right})
+    for (SharedLoadOp read : {left, right})
       if (read && read->use_empty())
         read.erase();
-    builder.setInsertionPointAfter(begun);
+    builder.setInsertionPointAfter(wgmma);
   }
   auto commit = WgmmaCommitOp::create(builder, loc);
   if (refills && carried) {
-    refillBehind(WgmmaWaitOp::create(builder, loc, 1, ValueRange()), *refills);
-    waitBehindLoop(loop.getLoc(), *carried);
-  } else if (refills && over) {
-    // Behind the first products of the next iteration, with these: the assembler makes products one
-    // by one where it has to tell apart which of two groups, begun in different iterations, a
-    // iteration takes sums of.
-    Value sums = loop.getRegionIterArg(*over);
+    moveAfter(WgmmaWaitOp::create(builder, loc, 1, ValueRange()), *refills);
+    waitAfterLoop(loop.getLoc(), *carried);
+  } else if (refills && next) {
+    // The wait stands after the first group of the next iteration and waits for both groups. ptxas
+    // serializes wgmma if an iteration uses one of two accumulators in flight that were started in
+    // different iterations.
+    Value acc = loop.getRegionIterArg(*next);
     builder.setInsertionPointAfter(first);
-    auto wait = WgmmaWaitOp::create(builder, loc, 0, sums);
-    sums.replaceAllUsesExcept(wait.getResult(0), wait);
-    refillBehind(wait, *refills);
-    // One barrier is for all of them.
+    auto wait = WgmmaWaitOp::create(builder, loc, 0, acc);
+    acc.replaceAllUsesExcept(wait.getResult(0), wait);
+    moveAfter(wait, *refills);
+    // One barrier then serves all refills.
     for (Operation *refill : firstRefills)
       if (!llvm::is_contained(*refills, refill))
         refill->moveAfter(wait);
-    waitBehindLoop(loop.getLoc(), *over);
+    waitAfterLoop(loop.getLoc(), *next);
   } else {
-    open.push_back({commit, made, refills.value_or(SmallVector<Operation *>())});
+    pending.push_back({commit, results, refills.value_or(SmallVector<Operation *>())});
   }
   if (!first) {
     first = commit;
@@ -283,11 +349,22 @@ void Grouper::rewrite(const Batch &batch) {
   }
 }
 
-void Grouper::run() {
-  for (const Batch &batch : findBatches())
-    rewrite(batch);
-  for (auto &[commit, made, refills] : open)
-    waitInIteration(commit, made, refills);
+void WgmmaLowering::run() {
+  for (const CommitGroup &group : findGroups())
+    rewrite(group);
+  for (auto &[commit, results, refills] : pending)
+    waitBeforeUse(commit, results, refills);
+}
+
+/// Why a kernel without `wgmma` keeps mma.sync.
+static void remarkMmaSync(KernelOp kernel) {
+  if (!kernel.getContext()->getRemarkEngine())
+    return;
+  kernel.walk([](MmaOp mma) {
+    if (hasElementTypes(mma))
+      missed(mma, kPass, "MmaSync")
+          << remark::reason("the schedule of the kernel selects mma.sync: it has no hint wgmma");
+  });
 }
 
 namespace {
@@ -295,15 +372,20 @@ struct TileLowerWgmma : tile::impl::TileLowerWgmmaBase<TileLowerWgmma> {
   using TileLowerWgmmaBase::TileLowerWgmmaBase;
 
   void runOnOperation() override {
+    llvm::SmallPtrSet<Operation *, 4> lowered;
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      if (!getHint(kernel.getHintsAttr(), "wgmma").value_or(0))
+      if (!kernel.isOn(TuningField::Wgmma))
         continue;
       llvm::SetVector<Block *> blocks;
       kernel.walk([&](MmaOp mma) { blocks.insert(mma->getBlock()); });
-      unsigned warps = getHint(kernel.getHintsAttr(), "num_warps").value_or(4);
+      unsigned warps = kernel.getNumWarps();
       for (Block *block : blocks)
-        Grouper(*block, warps).run();
+        WgmmaLowering(*block, warps).run();
+      lowered.insert(kernel);
     }
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      if (!lowered.contains(kernel))
+        remarkMmaSync(kernel);
   }
 };
 } // namespace

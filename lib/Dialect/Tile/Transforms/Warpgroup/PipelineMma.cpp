@@ -1,14 +1,15 @@
-//===- PipelineMma.cpp - Products that run beside the next iteration ---------===//
+//===- PipelineMma.cpp - Overlap a contraction with the next iteration ----===//
 //
-// An iteration that makes one product, works on its sums and makes a second product of the result
-// would leave tensor cores idle in between. The second product of an iteration is begun in the next
-// one instead, behind the first product there: it is made while warps work on the first one's sums.
+// An attention iteration computes S = Q K^T, the softmax of S, and O += P V. Tensor cores idle
+// during the softmax. The pass delays the second contraction of an iteration to the next one, where
+// it starts after the first contraction and runs while warps compute the softmax. The first
+// iteration is peeled, and the last delayed contraction follows the loop.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "tessera/Dialect/Common/LaunchHints.h"
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Target/CudaLimits.h"
 
@@ -21,32 +22,35 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-pipeline-mma";
+
 namespace {
-/// A product that waits, what it waits for, and the one behind which the next iteration begins it.
-struct Late {
-  MmaOp product, first;
-  SharedLoadOp right;
-  MbarrierWaitOp await;
-  scf::IfOp refill;    // of its stages
-  Operation *taker;    // of the sums, the first one
-  unsigned number = 0; // of the sums, among what the loop carries
+/// A contraction that the next iteration starts, after its contraction `first`.
+struct DelayedMma {
+  MmaOp mma, first;
+  SharedLoadOp rhs;
+  MbarrierWaitOp fullWait; // for the stage of rhs
+  scf::IfOp refill;        // the TMA loads into the stages of rhs
+  Operation *accUser;      // the first use of the carried accumulator in an iteration
+  unsigned number = 0;     // of the accumulator among the values that the loop carries
 };
 
-class Delayer {
+class MmaPipeliner {
 public:
-  Delayer(scf::ForOp loop, unsigned warps, unsigned residents)
+  MmaPipeliner(scf::ForOp loop, unsigned warps, unsigned residents)
       : loop(loop), block(*loop.getBody()), warps(warps), threads(32 * warps),
         residents(residents) {}
   void run();
 
 private:
-  std::optional<Late> find();
-  std::optional<Late> lateOf(MmaOp product);
-  bool isGrouped(MmaOp product) {
-    return product.getParts() == 1 && areGroupSums(product.getResult(), warps);
+  std::optional<DelayedMma> find();
+  std::optional<DelayedMma> matchDelayed(MmaOp mma);
+  bool isWarpgroupMma(MmaOp mma) {
+    return mma.getParts() == 1 && areGroupSums(mma.getResult(), warps);
   }
-  bool hasRegisters(const Late &late);
-  void rewrite(const Late &late);
+  bool isExpected(MmaOp mma);
+  bool hasRegisters(const DelayedMma &delayed);
+  void rewrite(const DelayedMma &delayed);
 
   scf::ForOp loop;
   Block &block;
@@ -54,23 +58,25 @@ private:
 };
 } // namespace
 
-/// The only wait at the mbarriers of a buffer in the loop, right before its read.
-static MbarrierWaitOp awaitOf(SharedLoadOp read) {
+/// The wait at the full barrier of a read's stage, right before the read; null if the barrier
+/// serves another buffer as well.
+static MbarrierWaitOp fullWaitOf(SharedLoadOp read) {
   Operation *op = read->getPrevNode();
   while (op && isa<SharedLoadOp>(op))
     op = op->getPrevNode();
-  auto await = dyn_cast_or_null<MbarrierWaitOp>(op);
+  auto wait = dyn_cast_or_null<MbarrierWaitOp>(op);
   bool isOwn =
-      await && llvm::all_of(await.getMbarriers().getUsers(), [&](Operation *user) {
+      wait && llvm::all_of(wait.getMbarriers().getUsers(), [&](Operation *user) {
         auto load = dyn_cast<TmaLoadOp>(user);
         bool isElsewhere =
-            isa<MbarrierWaitOp>(user) && !await->getBlock()->findAncestorOpInBlock(*user);
-        return user == await || isElsewhere || (load && load.getBuffer() == read.getBuffer());
+            isa<MbarrierWaitOp>(user) && !wait->getBlock()->findAncestorOpInBlock(*user);
+        return user == wait || isElsewhere || (load && load.getBuffer() == read.getBuffer());
       });
-  return isOwn ? await : nullptr;
+  return isOwn ? wait : nullptr;
 }
 
-/// The branch of the loop that fills a buffer's stages and does nothing else.
+/// The branch of the loop that refills the stages of a buffer; null if the branch does anything
+/// else.
 static scf::IfOp refillOf(Block &block, Value buffer) {
   scf::IfOp refill;
   for (Operation *user : buffer.getUsers()) {
@@ -88,58 +94,86 @@ static scf::IfOp refillOf(Block &block, Value buffer) {
   return isAlone ? refill : nullptr;
 }
 
-/// Sums, the left operand and the sums of the first product are in registers at once; some are left
-/// for places.
-bool Delayer::hasRegisters(const Late &late) {
-  constexpr int64_t all = CudaLimits::registersPerSm, mostOfThread = CudaLimits::registersPerThread,
+/// Whether a thread holds at once the accumulators of both contractions and the left operand of the
+/// delayed one, beside registers for addresses.
+bool MmaPipeliner::hasRegisters(const DelayedMma &delayed) {
+  constexpr int64_t all = CudaLimits::registersPerSm, maxPerThread = CudaLimits::registersPerThread,
                     others = 48;
   auto words = [&](Value tile) {
     auto type = cast<RankedTensorType>(tile.getType());
     return type.getNumElements() * type.getElementTypeBitWidth() / (32 * int64_t(threads));
   };
-  MmaOp product = late.product, first = late.first;
-  int64_t room = std::min(mostOfThread, all / (int64_t(threads) * residents));
-  return words(product.getResult()) + words(product.getLhs()) + words(first.getResult()) + others <=
-         room;
+  MmaOp mma = delayed.mma, first = delayed.first;
+  int64_t available = std::min(maxPerThread, all / (int64_t(threads) * residents)),
+          needed = words(mma.getResult()) + words(mma.getLhs()) + words(first.getResult()) + others;
+  if (needed <= available)
+    return true;
+  missed(mma, kPass, "TooFewRegisters") << remark::reason(
+      "two contractions in flight need {0} registers per thread, and {1} threads have {2}", needed,
+      threads * residents, available);
+  return false;
 }
 
-std::optional<Late> Delayer::lateOf(MmaOp product) {
-  Late late;
-  late.product = product;
-  late.right = product.getRhs().getDefiningOp<SharedLoadOp>();
-  Operation *left = product.getLhs().getDefiningOp(), *sums = product.getAcc().getDefiningOp();
+/// Whether a contraction is the second of an iteration: the loop carries its result, and the
+/// iteration computes its left operand in registers after another contraction.
+bool MmaPipeliner::isExpected(MmaOp mma) {
+  Operation *lhs = mma.getLhs().getDefiningOp();
+  return isWarpgroupMma(mma) && mma->hasOneUse() && isa<scf::YieldOp>(*mma->user_begin()) && lhs &&
+         lhs->getBlock() == &block && !isa<SharedLoadOp>(lhs) &&
+         llvm::any_of(block.getOps<MmaOp>(), [&](MmaOp other) {
+           return other->isBeforeInBlock(mma) && isWarpgroupMma(other);
+         });
+}
+
+std::optional<DelayedMma> MmaPipeliner::matchDelayed(MmaOp mma) {
+  if (!isExpected(mma))
+    return std::nullopt;
+  DelayedMma delayed;
+  delayed.mma = mma;
+  delayed.rhs = mma.getRhs().getDefiningOp<SharedLoadOp>();
   auto isHere = [&](Operation *op) { return op && op->getBlock() == &block; };
-  if (!isGrouped(product) || !product->hasOneUse() || !isa<scf::YieldOp>(*product->user_begin()))
+  if (!isHere(mma.getAcc().getDefiningOp())) {
+    missed(mma, kPass, "AccumulatorNotRescaled")
+        << remark::reason("the iteration adds to the carried accumulator without rescaling it");
     return std::nullopt;
-  if (!isHere(left) || isa<SharedLoadOp>(left) || !isHere(sums) || !isHere(late.right) ||
-      !late.right->hasOneUse())
+  }
+  if (!isHere(delayed.rhs) || !delayed.rhs->hasOneUse()) {
+    missed(mma, kPass, "RhsNotStaged") << remark::reason(
+        "rhs is not read from a stage of shared memory for this contraction only");
     return std::nullopt;
-  late.number = product->use_begin()->getOperandNumber();
-  late.await = awaitOf(late.right);
-  late.refill = refillOf(block, late.right.getBuffer());
-  if (!late.await || !late.refill)
+  }
+  delayed.number = mma->use_begin()->getOperandNumber();
+  delayed.fullWait = fullWaitOf(delayed.rhs);
+  delayed.refill = refillOf(block, delayed.rhs.getBuffer());
+  if (!delayed.fullWait || !delayed.refill) {
+    missed(mma, kPass, "SharedStages")
+        << remark::reason("the stages of rhs have no full barrier and no TMA loads of their own");
     return std::nullopt;
-  late.taker = block.getTerminator();
-  for (Operation *user : loop.getRegionIterArg(late.number).getUsers())
-    if (Operation *here = block.findAncestorOpInBlock(*user); here->isBeforeInBlock(late.taker))
-      late.taker = here;
-  for (auto mma : block.getOps<MmaOp>())
-    if (mma != product && isGrouped(mma) && mma->isBeforeInBlock(late.taker) &&
-        late.taker->isBeforeInBlock(product)) {
-      late.first = mma;
-      return hasRegisters(late) ? std::optional(late) : std::nullopt;
+  }
+  delayed.accUser = block.getTerminator();
+  for (Operation *user : loop.getRegionIterArg(delayed.number).getUsers())
+    if (Operation *here = block.findAncestorOpInBlock(*user);
+        here->isBeforeInBlock(delayed.accUser))
+      delayed.accUser = here;
+  for (auto other : block.getOps<MmaOp>())
+    if (other != mma && isWarpgroupMma(other) && other->isBeforeInBlock(delayed.accUser) &&
+        delayed.accUser->isBeforeInBlock(mma)) {
+      delayed.first = other;
+      return hasRegisters(delayed) ? std::optional(delayed) : std::nullopt;
     }
+  missed(mma, kPass, "AccumulatorUsedFirst")
+      << remark::reason("the iteration uses the carried accumulator before its first contraction");
   return std::nullopt;
 }
 
-std::optional<Late> Delayer::find() {
-  for (auto product : block.getOps<MmaOp>())
-    if (std::optional<Late> late = lateOf(product))
-      return late;
+std::optional<DelayedMma> MmaPipeliner::find() {
+  for (auto mma : block.getOps<MmaOp>())
+    if (std::optional<DelayedMma> delayed = matchDelayed(mma))
+      return delayed;
   return std::nullopt;
 }
 
-/// A copy of an operation, or what it folds to.
+/// Clones an operation, or maps its results to what it folds to.
 static void cloneFolded(OpBuilder &builder, Operation &op, IRMapping &map) {
   Operation *copy = builder.clone(op, map);
   SmallVector<Value> folded;
@@ -151,36 +185,36 @@ static void cloneFolded(OpBuilder &builder, Operation &op, IRMapping &map) {
   copy->erase();
 }
 
-void Delayer::rewrite(const Late &late) {
-  MmaOp product = late.product;
-  SharedLoadOp right = late.right;
-  MbarrierWaitOp await = late.await;
+void MmaPipeliner::rewrite(const DelayedMma &delayed) {
+  MmaOp mma = delayed.mma;
+  SharedLoadOp rhs = delayed.rhs;
+  MbarrierWaitOp wait = delayed.fullWait;
   auto yield = cast<scf::YieldOp>(block.getTerminator());
-  // What the next iteration needs besides the sums.
-  SmallVector<Value> kept = {product.getLhs(), right.getStage()};
-  for (Value place : {Value(await.getMbarrier()), Value(await.getPhase())})
-    if (!llvm::is_contained(kept, place))
-      kept.push_back(place);
-  auto isLate = [&](Operation &op) {
-    return &op == product || &op == right || &op == await || isa<scf::YieldOp>(op);
+  // The loop also carries what the delayed contraction needs beside the accumulator.
+  SmallVector<Value> kept = {mma.getLhs(), rhs.getStage()};
+  for (Value value : {Value(wait.getMbarrier()), Value(wait.getPhase())})
+    if (!llvm::is_contained(kept, value))
+      kept.push_back(value);
+  auto isDelayed = [&](Operation &op) {
+    return &op == mma || &op == rhs || &op == wait || isa<scf::YieldOp>(op);
   };
-  auto afterIteration = [&](IRMapping &map) {
+  auto yieldedValues = [&](IRMapping &map) {
     SmallVector<Value> values;
     for (auto [i, value] : llvm::enumerate(yield.getOperands()))
-      values.push_back(map.lookupOrDefault(i == late.number ? product.getAcc() : value));
+      values.push_back(map.lookupOrDefault(i == delayed.number ? mma.getAcc() : value));
     for (Value value : kept)
       values.push_back(map.lookupOrDefault(value));
     return values;
   };
-  /// The product of the iteration before, of which there are these values.
-  auto begin = [&](OpBuilder &builder, ValueRange carried) -> Value {
+  /// Starts the contraction of the previous iteration, from the values that the loop carries.
+  auto startDelayed = [&](OpBuilder &builder, ValueRange carried) -> Value {
     IRMapping map;
-    map.map(product.getAcc(), carried[late.number]);
+    map.map(mma.getAcc(), carried[delayed.number]);
     for (auto [value, now] : llvm::zip_equal(kept, carried.take_back(kept.size())))
       map.map(value, now);
-    builder.clone(*await, map);
-    builder.clone(*right, map);
-    return builder.clone(*product, map)->getResult(0);
+    builder.clone(*wait, map);
+    builder.clone(*rhs, map);
+    return builder.clone(*mma, map)->getResult(0);
   };
 
   OpBuilder builder(loop);
@@ -197,36 +231,36 @@ void Delayer::rewrite(const Late &late) {
   iteration.map(loop.getInductionVar(), loop.getLowerBound());
   iteration.map(loop.getRegionIterArgs(), loop.getInitArgs());
   for (Operation &op : block)
-    if (!isLate(op))
+    if (!isDelayed(op))
       cloneFolded(builder, op, iteration);
   Value second = builder.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
   auto rest = scf::ForOp::create(
-      builder, loc, second, loop.getUpperBound(), loop.getStep(), afterIteration(iteration),
+      builder, loc, second, loop.getUpperBound(), loop.getStep(), yieldedValues(iteration),
       [&](OpBuilder &inside, Location, Value step, ValueRange carried) {
         IRMapping map;
         map.map(loop.getInductionVar(), step);
         map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumRegionIterArgs()));
         for (Operation &op : block) {
-          if (isLate(op) || &op == late.refill)
+          if (isDelayed(op) || &op == delayed.refill)
             continue;
           inside.clone(op, map);
-          if (&op == late.first)
-            map.map(loop.getRegionIterArg(late.number), begin(inside, carried));
-          if (&op == late.taker)
-            inside.clone(*late.refill, map);
+          if (&op == delayed.first)
+            map.map(loop.getRegionIterArg(delayed.number), startDelayed(inside, carried));
+          if (&op == delayed.accUser)
+            inside.clone(*delayed.refill, map);
         }
-        scf::YieldOp::create(inside, loc, afterIteration(map));
+        scf::YieldOp::create(inside, loc, yieldedValues(map));
       });
   SmallVector<Value> results(rest.getResults().take_front(loop.getNumResults()));
-  results[late.number] = begin(builder, rest.getResults());
+  results[delayed.number] = startDelayed(builder, rest.getResults());
   scf::YieldOp::create(builder, loc, results);
   loop.replaceAllUsesWith(branch.getResults());
   loop.erase();
 }
 
-void Delayer::run() {
-  if (std::optional<Late> late = find())
-    rewrite(*late);
+void MmaPipeliner::run() {
+  if (std::optional<DelayedMma> delayed = find())
+    rewrite(*delayed);
 }
 
 namespace {
@@ -235,15 +269,14 @@ struct TilePipelineMma : tile::impl::TilePipelineMmaBase<TilePipelineMma> {
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
-      DictionaryAttr hints = kernel.getHintsAttr();
-      if (!getHint(hints, "wgmma").value_or(0))
+      if (!kernel.isOn(TuningField::Wgmma))
         continue;
-      unsigned warps = getHint(hints, "num_warps").value_or(4),
-               residents = getHint(hints, "min_ctas_per_sm").value_or(1);
+      unsigned warps = kernel.getNumWarps(),
+               residents = kernel.getField(TuningField::MinCtasPerSm).value_or(1);
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       for (scf::ForOp loop : loops)
-        Delayer(loop, warps, residents).run();
+        MmaPipeliner(loop, warps, residents).run();
     }
   }
 };

@@ -1,13 +1,13 @@
-//===- PrefetchMmaOperands.cpp - Fragments are read a step ahead -----------------===//
+//===- PrefetchMmaOperands.cpp - Load fragments one k-step ahead ----------===//
 //
-// Tensor cores wait for fragments, and fragments for shared memory. A product is split along the
-// dimension that it sums over, so that the reads of one step stand before the product of the step
-// before. Across iterations of a loop the first step's reads are made at the end of the iteration
-// before.
+// mma.sync waits for its fragments, and fragments for shared memory. The pass splits a contraction
+// into k-steps and loads the fragments of a k-step before the MMA of the previous one. In a
+// pipelined loop the first k-step of an iteration is loaded at the end of the previous iteration.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -19,30 +19,32 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-prefetch-mma-operands";
+
 namespace {
-/// A product in steps: what each reads, and what it makes.
-struct Steps {
+/// A contraction in k-steps: the fragments that each loads, and its MMA.
+struct KSteps {
   SmallVector<std::array<SharedLoadOp, 2>> reads;
-  SmallVector<MmaOp> products;
+  SmallVector<MmaOp> mmas;
 };
 } // namespace
 
-/// The layout of the first `size` elements along a dimension; none: threads differ by where they
-/// are beyond those.
-static std::optional<Layout> firstPart(const Layout &layout, Dim dim, uint64_t size) {
+/// The layout of the first `size` elements along a dimension; none if other elements lie in other
+/// threads.
+static std::optional<Layout> firstKStep(const Layout &layout, Dim dim, uint64_t size) {
   Space in = layout.in(), out = layout.out();
   out.setBits(dim, llvm::Log2_64(size));
   unsigned registers = in.bits(Dim::Register), dropped = 0;
   gf2::Vectors columns;
   for (auto [i, column] : llvm::enumerate(layout.columns())) {
-    uint64_t place = layout.out().unpack(column)[dim];
-    if (place < size) {
+    uint64_t index = layout.out().unpack(column)[dim];
+    if (index < size) {
       columns.push_back(layout.out().carry(column, out));
       continue;
     }
-    bool isStep = i < registers && llvm::isPowerOf2_64(place) &&
-                  column == layout.out().pack(Point({{dim, place}}));
-    if (!isStep)
+    bool selectsKStep = i < registers && llvm::isPowerOf2_64(index) &&
+                        column == layout.out().pack(Point({{dim, index}}));
+    if (!selectsKStep)
       return std::nullopt;
     ++dropped;
   }
@@ -50,46 +52,60 @@ static std::optional<Layout> firstPart(const Layout &layout, Dim dim, uint64_t s
   return Layout(in, out, std::move(columns));
 }
 
-/// The read of an operand that nothing changes until the product.
-static SharedLoadOp readOf(MmaOp product, Value operand) {
+/// The read of an operand from a stage that no operation writes before the contraction.
+static SharedLoadOp stageRead(MmaOp mma, Value operand) {
   auto read = operand.getDefiningOp<SharedLoadOp>();
-  if (!read || read.getAt() || !read->hasOneUse() || read->getBlock() != product->getBlock())
+  if (!read || read.getAt() || !read->hasOneUse() || read->getBlock() != mma->getBlock())
     return nullptr;
-  for (Operation *op = read->getNextNode(); op != product; op = op->getNextNode())
-    if (!isa<SharedLoadOp>(op) && !isMemoryEffectFree(op))
+  for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
+    if (!isa<SharedLoadOp>(op) && !isMemoryEffectFree(op)) {
+      missed(mma, kPass, "StageOverwritten") << remark::reason(
+          "shared memory may change between the read of an operand and the contraction");
       return nullptr;
+    }
   return read;
 }
 
-/// The type of what a step reads; null where parts do not lie in memory by 16 bytes.
-static RankedTensorType partType(SharedLoadOp read, unsigned dim, uint64_t depth) {
+/// The type of the fragments of a k-step; null, with a remark, if a k-step does not begin at a
+/// multiple of 16 bytes in the stage.
+static RankedTensorType kStepType(SharedLoadOp read, unsigned dim, uint64_t depth) {
   constexpr uint64_t kChunk = 16;
   RankedTensorType type = read.getType();
-  std::optional<Layout> layout = firstPart(*layoutOf(read), tensorDim(dim), depth);
-  if (!layout)
+  std::optional<Layout> layout = firstKStep(*layoutOf(read), tensorDim(dim), depth);
+  if (!layout) {
+    missed(read, kPass, "FragmentLayout") << remark::reason(
+        "threads hold different k-steps of {0} x {1}", type.getDimSize(0), type.getDimSize(1));
     return nullptr;
+  }
   Layout offsets = *read.getBuffer().getType().getMemory().leftInverse();
   uint64_t bytes = llvm::PowerOf2Ceil((type.getElementTypeBitWidth() + 7) / 8);
   for (uint64_t at = depth; at < uint64_t(type.getShape()[dim]); at *= 2)
-    if (offsets(offsets.in().pack(Point({{tensorDim(dim), at}}))) * bytes % kChunk)
+    if (uint64_t offset = offsets(offsets.in().pack(Point({{tensorDim(dim), at}}))) * bytes;
+        offset % kChunk) {
+      missed(read, kPass, "UnalignedKStep")
+          << remark::reason("the k-step at {0} begins at byte {1} of the stage, no multiple of {2}",
+                            at, offset, kChunk);
       return nullptr;
+    }
   SmallVector<int64_t> shape(type.getShape());
   shape[dim] = depth;
   return RankedTensorType::get(shape, type.getElementType(),
                                LayoutAttr::get(type.getContext(), *layout));
 }
 
-static std::optional<Steps> split(MmaOp product) {
-  std::optional<unsigned> depth = fragmentDepth(product);
-  SharedLoadOp lhs = readOf(product, product.getLhs()), rhs = readOf(product, product.getRhs());
-  if (!depth || !lhs || !rhs || lhs.getType().getShape()[1] <= int64_t(*depth))
+static std::optional<KSteps> split(MmaOp mma) {
+  std::optional<unsigned> depth = fragmentDepth(mma);
+  if (!depth)
     return std::nullopt;
-  RankedTensorType left = partType(lhs, 1, *depth), right = partType(rhs, 0, *depth);
+  SharedLoadOp lhs = stageRead(mma, mma.getLhs()), rhs = stageRead(mma, mma.getRhs());
+  if (!lhs || !rhs || lhs.getType().getShape()[1] <= int64_t(*depth))
+    return std::nullopt;
+  RankedTensorType left = kStepType(lhs, 1, *depth), right = kStepType(rhs, 0, *depth);
   if (!left || !right)
     return std::nullopt;
   int64_t count = lhs.getType().getShape()[1] / *depth;
-  OpBuilder builder(product);
-  Steps steps;
+  OpBuilder builder(mma);
+  KSteps steps;
   auto readStep = [&](int64_t step) {
     auto part = [&](SharedLoadOp whole, RankedTensorType type, ArrayRef<int64_t> at) {
       return SharedLoadOp::create(builder, whole.getLoc(), type, whole.getBuffer(),
@@ -99,28 +115,27 @@ static std::optional<Steps> split(MmaOp product) {
         {part(lhs, left, {0, step * *depth}), part(rhs, right, {step * *depth, 0})});
   };
   readStep(0);
-  Value sum = product.getAcc();
+  Value acc = mma.getAcc();
   for (int64_t step = 0; step < count; ++step) {
     if (step + 1 < count)
       readStep(step + 1);
     auto [a, b] = steps.reads[step];
-    steps.products.push_back(
-        MmaOp::create(builder, product.getLoc(), a.getResult(), b.getResult(), sum));
-    sum = steps.products.back().getResult();
+    steps.mmas.push_back(MmaOp::create(builder, mma.getLoc(), a.getResult(), b.getResult(), acc));
+    acc = steps.mmas.back().getResult();
   }
-  product.replaceAllUsesWith(sum);
-  product.erase();
+  mma.replaceAllUsesWith(acc);
+  mma.erase();
   lhs.erase();
   rhs.erase();
   return steps;
 }
 
 //===----------------------------------------------------------------------===//
-// Around a loop
+// Rotation of a pipelined loop
 //===----------------------------------------------------------------------===//
 
-/// The copies into a buffer that branches guard have the condition themselves.
-static void inlineBranches(Value buffer) {
+/// Turns branches around the cp.async copies into a buffer into predicates of the copies.
+static void predicateCopies(Value buffer) {
   for (Operation *user : llvm::to_vector(buffer.getUsers())) {
     auto branch = isa<CpAsyncOp>(user) ? dyn_cast<scf::IfOp>(user->getParentOp()) : scf::IfOp();
     if (!branch)
@@ -133,18 +148,18 @@ static void inlineBranches(Value buffer) {
   }
 }
 
-/// What a loop waits for at its head: groups of copies, and tiles that are loaded, each iteration's
-/// behind a branch of its own.
+/// The waits at the head of a loop: for cp.async groups, and at full barriers of TMA loads. A
+/// branch guards the TMA loads of each iteration.
 struct Waits {
   SmallVector<Operation *> ops;
-  SmallVector<scf::IfOp> loads; // around them, also before the loop
+  SmallVector<scf::IfOp> loads; // the branches in the loop and in its prologue
 
   bool hasMbarriers() const { return !loads.empty(); }
 };
 
-/// None where the loop does not wait before it reads, or where an iteration more than it has cannot
-/// be loaded.
-static std::optional<Waits> waitsOf(scf::ForOp loop, Operation *firstRead) {
+/// The waits of a loop; none if the loop does not wait before it reads, or if its TMA loads cannot
+/// run one iteration past its end.
+static std::optional<Waits> findWaits(scf::ForOp loop, Operation *firstRead) {
   Waits waits;
   auto isCarried = [&](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -156,14 +171,14 @@ static std::optional<Waits> waitsOf(scf::ForOp loop, Operation *firstRead) {
     if (!op.isBeforeInBlock(firstRead))
       return std::nullopt;
     waits.ops.push_back(&op);
-    auto await = dyn_cast<MbarrierWaitOp>(op);
-    if (!await)
+    auto wait = dyn_cast<MbarrierWaitOp>(op);
+    if (!wait)
       continue;
-    if (!isCarried(await.getMbarrier()) || !isCarried(await.getPhase()))
+    if (!isCarried(wait.getMbarrier()) || !isCarried(wait.getPhase()))
       return std::nullopt;
-    for (Operation *user : await.getMbarriers().getUsers()) {
+    for (Operation *user : wait.getMbarriers().getUsers()) {
       auto load = dyn_cast<TmaLoadOp>(user);
-      if (!load && user != await)
+      if (!load && user != wait)
         return std::nullopt;
       if (!load)
         continue;
@@ -179,9 +194,9 @@ static std::optional<Waits> waitsOf(scf::ForOp loop, Operation *firstRead) {
   return waits.ops.empty() ? std::nullopt : std::optional(waits);
 }
 
-/// Whether a buffer is filled by copies alone that have no condition but that of a branch around
-/// them, or by loads that the loop waits for.
-static bool isCopied(Value buffer, const Waits &waits) {
+/// Whether only asynchronous copies fill a buffer: cp.async with no condition but that of a branch
+/// around it, or TMA loads that the loop waits for.
+static bool isFilledByCopies(Value buffer, const Waits &waits) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<SharedLoadOp>(user))
       return true;
@@ -194,10 +209,10 @@ static bool isCopied(Value buffer, const Waits &waits) {
   });
 }
 
-/// Fetches one iteration more than a loop has, if it has one: what an iteration reads for the next
-/// one is there behind the last iteration, too. Tensor copies put zeros where a view has ended.
-/// Whether the loop has an iteration.
-static Value loadIterationMore(scf::ForOp loop, const Waits &waits) {
+/// Lets the TMA loads run one iteration past the end of a loop that has any: the last iteration
+/// loads fragments for a next one, too. TMA fills with zeros what lies outside of the view. Returns
+/// the condition that the loop has an iteration.
+static Value loadExtraIteration(scf::ForOp loop, const Waits &waits) {
   Operation *first = nullptr;
   for (scf::IfOp branch : waits.loads)
     if (branch->getBlock() == loop->getBlock() && (!first || branch->isBeforeInBlock(first)))
@@ -222,107 +237,141 @@ static Value loadIterationMore(scf::ForOp loop, const Waits &waits) {
   return exists;
 }
 
-/// Turns the loop's first reads round, with the waits that stand before them.
-static void rotate(scf::ForOp loop, ArrayRef<Steps> all) {
-  if (all.empty())
-    return;
-  std::array<SharedLoadOp, 2> first = all.front().reads.front();
-  MmaOp last = all.back().products.back();
-  std::optional<Waits> waits = waitsOf(loop, first[0]);
-  if (!waits)
-    return;
-  SmallVector<unsigned> carried;
-  for (SharedLoadOp read : first) {
+namespace {
+/// The fragment loads of a loop's first MMA, and the waits before them.
+struct FirstReads {
+  scf::ForOp loop;
+  std::array<SharedLoadOp, 2> reads;
+  Waits waits;
+
+  /// Clones the waits and the loads of an iteration whose carried values are given.
+  SmallVector<Value> clone(IRRewriter &rewriter, function_ref<Value(unsigned)> valueOf,
+                           bool hasBarrier);
+  /// Clones those of the first iteration before the loop; zeros if the loop has no iteration.
+  SmallVector<Value> cloneBeforeLoop(IRRewriter &rewriter, Value hasIterations);
+};
+} // namespace
+
+SmallVector<Value> FirstReads::clone(IRRewriter &rewriter, function_ref<Value(unsigned)> valueOf,
+                                     bool hasBarrier) {
+  IRMapping iteration;
+  auto map = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument && argument.getOwner() == loop.getBody())
+      iteration.map(value, valueOf(argument.getArgNumber() - 1));
+  };
+  for (Operation *op : waits.ops)
+    llvm::for_each(op->getOperands(), map);
+  for (SharedLoadOp read : reads)
+    map(read.getStage());
+  for (Operation *op : waits.ops)
+    rewriter.clone(*op, iteration);
+  if (hasBarrier)
+    BarrierOp::create(rewriter, waits.ops.front()->getLoc(), /*warp=*/false);
+  SmallVector<Value> parts;
+  for (SharedLoadOp read : reads)
+    parts.push_back(rewriter.clone(*read, iteration)->getResult(0));
+  return parts;
+}
+
+SmallVector<Value> FirstReads::cloneBeforeLoop(IRRewriter &rewriter, Value hasIterations) {
+  auto valueBefore = [&](unsigned number) -> Value { return loop.getInitArgs()[number]; };
+  rewriter.setInsertionPoint(loop);
+  if (!hasIterations)
+    return clone(rewriter, valueBefore, /*hasBarrier=*/false);
+  auto branch = scf::IfOp::create(rewriter, loop.getLoc(),
+                                  TypeRange{reads[0].getType(), reads[1].getType()}, hasIterations,
+                                  /*withElseRegion=*/true);
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(rewriter, loop.getLoc(), clone(rewriter, valueBefore, /*hasBarrier=*/false));
+  rewriter.setInsertionPointToStart(branch.elseBlock());
+  SmallVector<Value> zeros;
+  for (SharedLoadOp read : reads)
+    zeros.push_back(ConstantOp::create(rewriter, read.getLoc(), read.getType(), 0.0));
+  scf::YieldOp::create(rewriter, loop.getLoc(), zeros);
+  rewriter.setInsertionPoint(loop);
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+/// Why the first reads cannot move to the end of the previous iteration; "" if they can: the loop
+/// carries their stages, only copies fill them, and nothing reads a stage after the last MMA.
+static StringRef whyNotRotated(const FirstReads &first, MmaOp last) {
+  scf::ForOp loop = first.loop;
+  for (SharedLoadOp read : first.reads) {
     auto stage = dyn_cast<BlockArgument>(read.getStage());
     if (!stage || stage.getOwner() != loop.getBody() || stage == loop.getInductionVar() ||
-        !isCopied(read.getBuffer(), *waits))
-      return;
-    carried.push_back(stage.getArgNumber() - 1);
+        !isFilledByCopies(read.getBuffer(), first.waits))
+      return "an operand does not lie in stages that asynchronous copies fill";
   }
-  // Behind the barrier no stage of this iteration is read any more.
-  for (Operation &op : *loop.getBody())
-    if (isa<SharedLoadOp, scf::ForOp>(op) && last->isBeforeInBlock(&op))
-      return;
-  for (SharedLoadOp read : first)
-    inlineBranches(read.getBuffer());
-  Value hasIterations = waits->hasMbarriers() ? loadIterationMore(loop, *waits) : Value();
+  bool readsLater = llvm::any_of(*loop.getBody(), [&](Operation &op) {
+    return isa<SharedLoadOp, scf::ForOp>(op) && last->isBeforeInBlock(&op);
+  });
+  return readsLater ? "the iteration reads shared memory after its last contraction" : "";
+}
 
-  // Copies stand between the products.
+/// Distributes the copies of an iteration among its MMAs.
+static void spreadCopies(scf::ForOp loop, const KSteps &start) {
   SmallVector<Operation *> copies;
   for (Operation &op : *loop.getBody())
     if (isa<CpAsyncOp, CpAsyncCommitOp>(op))
       copies.push_back(&op);
-  const Steps &start = all.front();
   for (auto [i, copy] : llvm::enumerate(copies))
-    if (copy->isBeforeInBlock(start.products.front()))
-      copy->moveBefore(start.products[std::min(i, start.products.size() - 2)]);
+    if (copy->isBeforeInBlock(start.mmas.front()))
+      copy->moveBefore(start.mmas[std::min(i, start.mmas.size() - 2)]);
+}
+
+/// Moves the operations that compute a value before an operation of the same block.
+static void hoistBefore(Operation *place, Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || maker->getBlock() != place->getBlock() || maker->isBeforeInBlock(place))
+    return;
+  for (Value operand : maker->getOperands())
+    hoistBefore(place, operand);
+  maker->moveBefore(place);
+}
+
+/// Moves the fragment loads of the first k-step, with the waits before them, to the end of the
+/// previous iteration.
+static void rotate(scf::ForOp loop, ArrayRef<KSteps> all) {
+  if (all.empty())
+    return;
+  auto decline = [&](StringRef why) {
+    missed(loop, kPass, "LoopNotRotated") << remark::reason(
+        "the first k-step of an iteration is not loaded in the previous one: {0}", why);
+  };
+  std::array<SharedLoadOp, 2> reads = all.front().reads.front();
+  MmaOp last = all.back().mmas.back();
+  std::optional<Waits> waits = findWaits(loop, reads[0]);
+  if (!waits)
+    return decline("the loop does not begin with a wait for copies of its own");
+  FirstReads first{loop, reads, *waits};
+  if (StringRef why = whyNotRotated(first, last); !why.empty())
+    return decline(why);
+  for (SharedLoadOp read : reads)
+    predicateCopies(read.getBuffer());
+  Value hasIterations = waits->hasMbarriers() ? loadExtraIteration(loop, *waits) : Value();
+  spreadCopies(loop, all.front());
 
   IRRewriter rewriter(loop->getContext());
-  rewriter.setInsertionPoint(loop);
-  /// The waits, and then the first reads, of an iteration that finds these values in place of what
-  /// the loop carries.
-  auto waitAndRead = [&](function_ref<Value(unsigned)> valueOf, bool hasBarrier) {
-    IRMapping iteration;
-    auto map = [&](Value value) {
-      auto argument = dyn_cast<BlockArgument>(value);
-      if (argument && argument.getOwner() == loop.getBody())
-        iteration.map(value, valueOf(argument.getArgNumber() - 1));
-    };
-    for (Operation *op : waits->ops)
-      llvm::for_each(op->getOperands(), map);
-    for (SharedLoadOp read : first)
-      map(read.getStage());
-    for (Operation *op : waits->ops)
-      rewriter.clone(*op, iteration);
-    if (hasBarrier)
-      BarrierOp::create(rewriter, waits->ops.front()->getLoc(), /*warp=*/false);
-    SmallVector<Value> parts;
-    for (SharedLoadOp read : first)
-      parts.push_back(rewriter.clone(*read, iteration)->getResult(0));
-    return parts;
-  };
-  auto valueBefore = [&](unsigned number) -> Value { return loop.getInitArgs()[number]; };
-  SmallVector<Value> initial;
-  if (hasIterations) {
-    auto branch = scf::IfOp::create(
-        rewriter, loop.getLoc(), TypeRange{first[0].getType(), first[1].getType()}, hasIterations,
-        /*withElseRegion=*/true);
-    rewriter.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(rewriter, loop.getLoc(), waitAndRead(valueBefore, /*hasBarrier=*/false));
-    rewriter.setInsertionPointToStart(branch.elseBlock());
-    SmallVector<Value> zeros;
-    for (SharedLoadOp read : first)
-      zeros.push_back(ConstantOp::create(rewriter, read.getLoc(), read.getType(), 0.0));
-    scf::YieldOp::create(rewriter, loop.getLoc(), zeros);
-    initial = branch.getResults();
-    rewriter.setInsertionPoint(loop);
-  } else {
-    initial = waitAndRead(valueBefore, /*hasBarrier=*/false);
-  }
+  SmallVector<Value> initial = first.cloneBeforeLoop(rewriter, hasIterations);
   loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
       rewriter, initial, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return SmallVector<Value>(initial); }));
+  first.loop = loop;
 
-  // What the next iteration finds is known before the last product.
+  // Hoist the carried values of the next iteration above the last MMA.
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  std::function<void(Value)> hoist = [&](Value value) {
-    Operation *maker = value.getDefiningOp();
-    if (!maker || maker->getBlock() != loop.getBody() || maker->isBeforeInBlock(last))
-      return;
-    llvm::for_each(maker->getOperands(), hoist);
-    maker->moveBefore(last);
-  };
-  auto valueBehind = [&](unsigned number) {
-    hoist(yield.getOperand(number));
+  auto valueAfter = [&](unsigned number) {
+    hoistBefore(last, yield.getOperand(number));
     return yield.getOperand(number);
   };
   rewriter.setInsertionPoint(last);
-  SmallVector<Value> next = waitAndRead(valueBehind, /*hasBarrier=*/true);
+  SmallVector<Value> next = first.clone(rewriter, valueAfter, /*hasBarrier=*/true);
   unsigned fresh = loop.getNumRegionIterArgs() - 2;
   for (unsigned i = 0; i < 2; ++i) {
     yield.setOperand(fresh + i, next[i]);
-    first[i].replaceAllUsesWith(loop.getRegionIterArg(fresh + i));
-    first[i].erase();
+    reads[i].replaceAllUsesWith(loop.getRegionIterArg(fresh + i));
+    reads[i].erase();
   }
   for (Operation *op : waits->ops)
     op->erase();
@@ -337,9 +386,9 @@ struct TilePrefetchMmaOperands : tile::impl::TilePrefetchMmaOperandsBase<TilePre
       SmallVector<scf::ForOp> loops;
       kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
       for (scf::ForOp loop : loops) {
-        SmallVector<Steps> all;
-        for (MmaOp product : llvm::to_vector(loop.getBody()->getOps<MmaOp>()))
-          if (std::optional<Steps> steps = split(product))
+        SmallVector<KSteps> all;
+        for (MmaOp mma : llvm::to_vector(loop.getBody()->getOps<MmaOp>()))
+          if (std::optional<KSteps> steps = split(mma))
             all.push_back(std::move(*steps));
         rotate(loop, all);
       }
