@@ -57,11 +57,7 @@ def test_every_pass_has_a_section(target, pipelines, page):
 
 
 def test_every_description_has_its_parts(pipelines):
-    """Code generators, which are no passes of a pipeline, describe themselves more freely."""
-    others = re.compile(r"print-|convert-tile-to-|tile-set-launch-config")
     for name, one in pipelines.definitions.items():
-        if others.match(name):
-            continue
         parts = re.findall(r"^\*\*([\w ]+)\.\*\* \S", one.description, re.MULTILINE)
         assert one.summary and not one.description.startswith("**"), name
         assert parts == ["Why", "Input form", "Output form", "Declines"], name

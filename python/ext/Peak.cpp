@@ -41,9 +41,12 @@ template <int bytes, typename Element> struct Lanes {
   typedef Element Vector __attribute__((vector_size(bytes)));
 };
 
-/// Chains x = x * 0.5 + 1, which converge to 2: no operand is special. Inlined into a function of
-/// each target.
-template <int bytes, typename Element, int chains, bool fused = true>
+/// How a chain adds: a product and a sum; a fused x = x * 0.5 + 1, which converges to 2; or a fused
+/// x = 0.5 * 1 + x, for processors whose instruction overwrites the addend.
+enum class Chain { Separate, Fused, Accumulating };
+
+/// Chains of multiply-adds without special operands. Inlined into a function of each target.
+template <int bytes, typename Element, int chains, Chain kind = Chain::Fused>
 [[gnu::always_inline]] inline double multiplyAdds(int64_t rounds) {
   using Vector = typename Lanes<bytes, Element>::Vector;
   constexpr int lanes = bytes / int(sizeof(Element));
@@ -55,8 +58,10 @@ template <int bytes, typename Element, int chains, bool fused = true>
   for (int64_t round = 0; round < rounds; ++round) {
 #pragma clang loop unroll(full)
     for (int chain = 0; chain < chains; ++chain) {
-      if constexpr (fused)
+      if constexpr (kind == Chain::Fused)
         sums[chain] = __builtin_elementwise_fma(sums[chain], factor, addend);
+      else if constexpr (kind == Chain::Accumulating)
+        sums[chain] = __builtin_elementwise_fma(factor, addend, sums[chain]);
       else
         sums[chain] = sums[chain] * factor + addend;
     }
@@ -71,8 +76,8 @@ template <int bytes, typename Element, int chains, bool fused = true>
 
 #if defined(__x86_64__)
 
-double sse2Of32(int64_t rounds) { return multiplyAdds<16, float, 12, false>(rounds); }
-double sse2Of64(int64_t rounds) { return multiplyAdds<16, double, 12, false>(rounds); }
+double sse2Of32(int64_t rounds) { return multiplyAdds<16, float, 12, Chain::Separate>(rounds); }
+double sse2Of64(int64_t rounds) { return multiplyAdds<16, double, 12, Chain::Separate>(rounds); }
 [[gnu::target("avx2,fma")]] double avx2Of32(int64_t rounds) {
   return multiplyAdds<32, float, 12>(rounds);
 }
@@ -149,8 +154,10 @@ constexpr Kind kinds[] = {
 
 #elif defined(__aarch64__)
 
-double neonOf32(int64_t rounds) { return multiplyAdds<16, float, 24>(rounds); }
-double neonOf64(int64_t rounds) { return multiplyAdds<16, double, 24>(rounds); }
+double neonOf32(int64_t rounds) { return multiplyAdds<16, float, 24, Chain::Accumulating>(rounds); }
+double neonOf64(int64_t rounds) {
+  return multiplyAdds<16, double, 24, Chain::Accumulating>(rounds);
+}
 
 /// SVE vectors have no static size, so there are no arrays of them.
 #define TESSERA_SVE_CHAINS(name, element, suffix, count)                                           \

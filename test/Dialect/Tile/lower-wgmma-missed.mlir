@@ -55,7 +55,7 @@ tile.kernel @unaligned(%x: !u, %w: !b, %y: !c, %n: index) grid 1 launch <num_war
 }
 
 // CHECK: [Missed] MmaSync{{.*}}Function=sync
-// CHECK-SAME: the schedule of the kernel selects mma.sync: it has no hint wgmma
+// CHECK-SAME: the schedule of the kernel selects mma.sync: it does not set wgmma
 // CHECK-NOT: Function=lowered
 tile.kernel @sync(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1> {
   %c0 = arith.constant 0 : index

@@ -7,9 +7,17 @@ include "mlir/Pass/PassBase.td"
 def ConvertTileToCpu : Pass<"convert-tile-to-cpu", "::mlir::ModuleOp"> {
   let summary = "tile kernels and their host functions to a tessera_target module for a CPU";
   let description = [{
-    Kernels become `scf` control flow over `llvm` operations on vectors of the target's width; tiles are evaluated in fused
-    loop nests or kept in scratch memory, contractions are register-blocked over packed operands. Host functions become
-    `tessera_target.program`s. The kernels must hold primitive scalar operations only (`tile-expand-math`).
+    Generates vector code from kernels and data from host functions. Tiles are evaluated in fused loop nests or kept in
+    scratch memory. Contractions are register-blocked over packed operands.
+
+    **Why.** LLVM does not fuse, block or pack. It gets loops over vectors of the target's width, and optimizes those.
+
+    **Input form.** Tile IR with primitive scalar operations only (`tile-expand-math`).
+
+    **Output form.** A `tessera_target` module: kernels are `scf` control flow over `llvm` operations, host functions
+    `tessera_target.program`s.
+
+    **Declines.** Never. Operations that are not primitive are errors.
 
     `target` is `cpu` for the host, a baseline (`x86-64-v2`, `x86-64-v3`, `x86-64-v4`, `aarch64`), or an architecture with
     features (`x86_64:avx2,fma`).
@@ -24,11 +32,14 @@ def PrintCpuPlan : Pass<"print-cpu-plan", "::mlir::ModuleOp"> {
     order in which they run: loop nests (groups) with what each evaluates, contractions with their operands, scans,
     control flow. The tiles of which only a part is demanded follow.
 
-    The code generator only emits this plan (`lib/CodeGen/CPU/Plan.h`). The printed form shows which tiles are stored,
-    which loop nests are fused, and which buffers share memory.
+    **Why.** The code generator only emits this plan (`lib/CodeGen/CPU/Plan.h`). The printed form shows which tiles are
+    stored, which loop nests are fused, and which buffers share memory.
 
-    Input: Tile IR with primitive scalar operations, as for `convert-tile-to-cpu`; `target` is the same, too. The module
-    is not changed. An accumulator in several parts is an error.
+    **Input form.** That of `convert-tile-to-cpu`; `target` is the same, too.
+
+    **Output form.** The module is unchanged.
+
+    **Declines.** Never. An accumulator in several parts is an error.
 
     ```
     plan of @double: 0 bytes of scratch memory
@@ -43,9 +54,17 @@ def PrintCpuPlan : Pass<"print-cpu-plan", "::mlir::ModuleOp"> {
 }
 
 def PrintCpuCode : Pass<"print-cpu-code", "::mlir::ModuleOp"> {
-  let summary = "prints the LLVM IR or assembly of the kernels of a tessera_target module";
+  let summary = "print the LLVM IR or assembly of the kernels of a tessera_target module";
   let description = [{
-    `form` is `llvm` (optimised LLVM IR) or `asm`. The module is not changed.
+    Prints optimized LLVM IR (`form=llvm`) or assembly (`form=asm`).
+
+    **Why.** Tests of the code generator look at it.
+
+    **Input form.** The output of `convert-tile-to-cpu`.
+
+    **Output form.** The module is unchanged.
+
+    **Declines.** Never. A module of another target is an error.
   }];
   let options = [Option<"form", "form", "std::string", "\"asm\"", "llvm or asm">];
 }

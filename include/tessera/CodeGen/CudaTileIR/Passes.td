@@ -7,12 +7,18 @@ include "mlir/Pass/PassBase.td"
 def PrintCudaTile : Pass<"print-cuda-tile", "::mlir::ModuleOp"> {
   let summary = "print the tile kernels of a module as CUDA Tile IR";
   let description = [{
-    Lowers the kernels and prints the result, for tests of the code generator. The module is not changed. With `assemble`
-    NVIDIA's `tileiras` assembles the bytecode for each architecture, and a line has the size of the cubin.
+    Lowers the kernels and prints the result. With `assemble`, NVIDIA's `tileiras` assembles the bytecode for each
+    architecture, and a line has the size of the cubin.
 
-    Input: Tile IR whose scalar operations are primitive or native to CUDA Tile IR
+    **Why.** Tests of the code generator look at it.
+
+    **Input form.** Tile IR whose scalar operations are primitive or native to CUDA Tile IR
     (`tile-expand-math=native=exp,exp2,log,log2,sin,cos,tanh,rsqrt,sigmoid,silu,gelu_tanh`), with tile sizes that are
-    powers of two. Other kernels are an error.
+    powers of two.
+
+    **Output form.** The module is unchanged.
+
+    **Declines.** Never. Other kernels are an error.
 
     ```mlir
     %d = tile.map add(%t, %t) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>

@@ -7,12 +7,17 @@ include "mlir/Pass/PassBase.td"
 def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
   let summary = "print the placed tile kernels of a module as PTX";
   let description = [{
-    Compiles the kernels through LLVM and prints the PTX, for tests of the code generator. The module is not changed.
+    Compiles the kernels through LLVM and prints the PTX.
 
-    Input: placed Tile IR. The scalar operations are primitive (`tile-expand-math=native=exp2,rsqrt`), tiles have
-    layouts (`tile-assign-layouts`), and accesses to shared memory are explicit (`tile-lower-layout-conversions`,
-    `tile-allocate-shared`, `tile-place-barriers`). Another operation, or a chip that is not in the table of targets, is
-    an error.
+    **Why.** Tests of the code generator look at it.
+
+    **Input form.** Placed Tile IR. The scalar operations are primitive (`tile-expand-math=native=exp2,rsqrt`), tiles
+    have layouts (`tile-assign-layouts`), and accesses to shared memory are explicit (`tile-lower-layout-conversions`,
+    `tile-allocate-shared`, `tile-place-barriers`).
+
+    **Output form.** The module is unchanged.
+
+    **Declines.** Never. Another operation, or a chip that is not in the table of targets, is an error.
 
     ```mlir
     %d = tile.map add(%t, %t) : (tensor<256xf32, #layout>, tensor<256xf32, #layout>) -> tensor<256xf32, #layout>

@@ -1,7 +1,8 @@
 //===- LaunchPasses.td - Passes that fix how kernels launch --*- tablegen -*-===//
 //
 // Decisions about a kernel that depend on the chip alone and that every later pass reads: how many
-// warps a CTA has, which launch and tuning fields apply, which MMAs run on tensor cores. Passes.td includes this file.
+// warps a CTA has, which launch and tuning fields apply, which MMAs run on tensor cores. Passes.td
+// includes this file.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_DIALECT_TILE_TRANSFORMS_LAUNCH_PASSES
@@ -12,16 +13,23 @@ include "mlir/Pass/PassBase.td"
 def TileSetLaunchConfig : Pass<"tile-set-launch-config", "::mlir::ModuleOp"> {
   let summary = "fix the number of warps and drop fields that the chip has no use for";
   let description = [{
-    Later passes read the launch configuration of a kernel and do not question it. This pass makes it
-    complete: `num_warps` is the given one, or enough warps that the largest tile takes at most 32
-    registers of each thread. `launch_rank` is the number of grid dimensions that are known to fit
-    the hardware's limit of 65535, so that CTAs find their coordinates without divisions.
+    Completes the launch configuration of a kernel. `num_warps` is the given one, or enough warps that
+    the largest tile takes at most 32 registers of each thread. `launch_rank` is the number of grid
+    dimensions that are known to fit the hardware's limit of 65535, so that CTAs find their
+    coordinates without divisions.
 
-    `cluster_size` and `cluster_axis` are dropped on chips without clusters; `persistent_ctas` is
-    dropped where no warpgroup profits from loads that run ahead of the epilogue, and so is the
-    tuning of CPUs. What is dropped or changed is listed in `tile.changed` with the reason.
+    **Why.** Later passes read the configuration and do not question it.
 
-    Input form: whole-tile kernels. Output form: the same kernels with a complete configuration.
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same kernels with a complete configuration. What is dropped or changed is
+    listed in `tile.changed` with the reason:
+
+    - `cluster_size` and `cluster_axis` on chips without clusters;
+    - `persistent_ctas` where no warpgroup profits from loads that run ahead of the epilogue;
+    - the tuning of CPUs.
+
+    **Declines.** Never.
 
     ```mlir
     tile.kernel @k(%x: !v) grid 2 launch <num_warps = 8, launch_rank = 2>

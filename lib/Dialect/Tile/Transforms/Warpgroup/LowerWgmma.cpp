@@ -363,7 +363,7 @@ static void remarkMmaSync(KernelOp kernel) {
   kernel.walk([](MmaOp mma) {
     if (hasElementTypes(mma))
       missed(mma, kPass, "MmaSync")
-          << remark::reason("the schedule of the kernel selects mma.sync: it has no hint wgmma");
+          << remark::reason("the schedule of the kernel selects mma.sync: it does not set wgmma");
   });
 }
 
