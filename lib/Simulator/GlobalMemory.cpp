@@ -94,14 +94,11 @@ void Machine::watch(Cluster &cluster, Warp &warp, const Step &step, const std::v
               uint8_t(lane), how.isAtomic};
     Mark &last = writes[number][at[i]];
     // The same operation may write the same value twice.
-    auto isSame = [&] {
-      const std::byte *there = &memory.bytes[at[i] * memory.element.bytes()];
-      return isWrite && last.step == step.number &&
-             memory.element.encode(memory.element.load(there)) ==
-                 memory.element.encode(data->values[i]);
-    };
+    if (isWrite)
+      mark.bits = memory.element.encode(data->values[i]);
+    bool isSame = isWrite && last.step == step.number && last.bits == mark.bits;
     if (last.isSet() && !(last.isAtomic && how.isAtomic) &&
-        !areInOrder(last, cluster, warp, lane) && !isSame())
+        !areInOrder(last, cluster, warp, lane) && !isSame)
       report(last, i, /*wasWrite=*/true);
     if (isWrite) {
       auto found = reads[number].find(at[i]);

@@ -37,6 +37,7 @@ struct Mark {
   uint16_t warp = 0;
   uint8_t lane = 0;
   bool isAtomic = false;
+  uint64_t bits = 0; // that a write stores; a bulk copy stores them later
   bool isSet() const { return step != ~0u; }
 };
 
