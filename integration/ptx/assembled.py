@@ -11,10 +11,8 @@ all files in parallel). CUDA 13 has no sm_70: a ptxas of CUDA 12 assembles it.
 
 from __future__ import annotations
 
-import inspect
 import os
 
-import numpy as np
 import pytest
 from assemblers import assembler
 from kernels import CHIPS
@@ -37,14 +35,6 @@ class Assembled(Suite):
         super().__init__(int(os.environ.get("TESSERA_ASSEMBLED_MOST", 1 << 20)))
         self.names = Names()
         self.spills: dict[str, str] = {}
-
-    @staticmethod
-    def program(function, arguments: tuple) -> str:
-        kinds = [
-            f"{one.dtype}{one.ndim}" if isinstance(one, np.ndarray) else type(one).__name__
-            for one in arguments
-        ]
-        return f"{inspect.getsource(function.__wrapped__)} {kinds}"
 
     def visit(self, function, arguments: tuple) -> None:
         program = self.program(function, arguments)

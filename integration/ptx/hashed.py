@@ -1,6 +1,6 @@
 """Hashes of the compiler's code for every program of the CPU suite, for every target.
 
-    PYTHONPATH=build/python:integration/ptx python -m pytest -p hashed integration/cpu [-k …]
+    PYTHONPATH=build/python:integration/ptx python -m pytest -p hashed integration/cpu[/test_….py]
 
 As a pytest plugin it replaces the suite's `check`. Each function is compiled once for the types of
 its arguments, for each of TARGETS, and hashed with its symbols numbered in order of appearance, so
@@ -11,10 +11,8 @@ writes it.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 
-import numpy as np
 import pytest
 from kernels import CHIPS
 from suite import Listing, Names, Suite, pytest_collection_modifyitems  # noqa: F401
@@ -55,14 +53,6 @@ class Hashed(Suite):
         self.names = Names()
         self.hashes: dict[str, str] = {}
 
-    @staticmethod
-    def program(function, arguments: tuple) -> str:
-        kinds = [
-            f"{one.dtype}{one.ndim}" if isinstance(one, np.ndarray) else type(one).__name__
-            for one in arguments
-        ]
-        return f"{inspect.getsource(function.__wrapped__)} {kinds}"
-
     def visit(self, function, arguments: tuple) -> None:
         program = self.program(function, arguments)
         if program in self.names:
@@ -75,7 +65,6 @@ class Hashed(Suite):
                 self.counts["compiled"] += 1
             except tsr.TesseraError as error:
                 self.refuse(error)
-                hashes.append("refused ")
         self.hashes[name] = " ".join(hashes)
 
 

@@ -9,6 +9,7 @@ it.
 from __future__ import annotations
 
 import collections
+import inspect
 import operator
 import os
 import re
@@ -71,6 +72,15 @@ class Suite:
             counts,
             *(f"  {count} refused: {reason}" for reason, count in self.reasons.most_common(12)),
         ]
+
+    @staticmethod
+    def program(function, arguments: tuple) -> str:
+        """The text of a function and the kinds of its arguments, which identify a program."""
+        kinds = [
+            f"{one.dtype}{one.ndim}" if isinstance(one, np.ndarray) else type(one).__name__
+            for one in arguments
+        ]
+        return f"{inspect.getsource(function.__wrapped__)} {kinds}"
 
     def visit(self, function, arguments: tuple) -> None:
         raise NotImplementedError
@@ -162,6 +172,7 @@ class Listing:
                 f"{self.path.name}: {key}: expected a reason that the head explains, found '{self.reasons()[key]}'"
             )
         if session.config.option.keyword or session.shouldstop:
+            print(f"{self.path.name} was not compared: that needs whole files, without -k and -x")
             return not unexplained
         files = {item.path.name for item in session.items}
         listed = self.read()[1]
