@@ -238,10 +238,42 @@ private:
 };
 } // namespace
 
+/// Across rows, ptxas takes minutes for a scan of a large tile: only a few rows at a time.
+static void limitScannedRows(const std::string &along, KernelShape &shape) {
+  if (shape.dims.back().name == along)
+    return;
+  int64_t elements = 1;
+  for (KernelShape::Dim &dim : shape.dims) {
+    if (dim.name == along)
+      dim.tile = std::min<int64_t>(dim.tile, 8);
+    elements *= dim.tile;
+  }
+  for (KernelShape::Dim &dim : shape.dims)
+    for (; elements > 4096 && dim.name != along && dim.tile > 1; elements /= 2)
+      dim.tile /= 2;
+}
+
+/// Elements that depend on each other are processed one by one. Along memory, several rows at a
+/// time would not help.
+static void processSingleRows(KernelShape &shape) {
+  if (!shape.sequential || shape.dims.empty() || shape.dims.back().role != KernelShape::Dim::Stream)
+    return;
+  for (KernelShape::Dim &dim : shape.dims)
+    if (dim.role == KernelShape::Dim::Parallel)
+      dim.tile = 1;
+}
+
 void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
   for (KernelShape::Dim &dim : shape.dims)
     dim.tile = 1;
-  if (machine.isGpu)
-    return chooseGpuTiles(machine, facts, shape);
-  Chooser(machine, facts, shape).run();
+  shape.launch = {};
+  shape.tuning = {};
+  if (!machine.isGpu) {
+    Chooser(machine, facts, shape).run();
+    return processSingleRows(shape);
+  }
+  shape.storageBytes = std::max(shape.storageBytes, shape.sideBytes);
+  chooseGpuTiles(machine, facts, shape);
+  for (const std::string &along : shape.scanned)
+    limitScannedRows(along, shape);
 }

@@ -13,6 +13,7 @@
 #include "tessera/Conversion/GraphToSchedule/Passes.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "Tuning.h"
@@ -21,6 +22,16 @@ namespace tessera {
 
 using namespace mlir;
 using llvm::StringRef;
+
+/// From graphs to kernels with tiles, launch and tuning.
+static void addSchedulingPasses(OpPassManager &manager, const std::string &target) {
+  manager.addPass(createConvertGraphToSchedule({.target = target}));
+  manager.addPass(sched::createScheduleMergeDims({.target = target}));
+  manager.addPass(sched::createScheduleSelectBackend({.target = target}));
+  manager.addPass(sched::createScheduleSelectSchedule({.target = target}));
+  manager.addPass(sched::createScheduleLimitWork({.target = target}));
+  manager.addPass(sched::createScheduleSplitStreams({.target = target}));
+}
 
 void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) {
   switch (next) {
@@ -45,7 +56,7 @@ void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) 
       functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment}));
       functions.addPass(gir::createGraphStoreOperands());
     }
-    manager.addPass(createConvertGraphToSchedule({.target = backend.specification()}));
+    addSchedulingPasses(manager, backend.specification());
     if (backend.takesMeasurements())
       manager.addPass(createTuningPass(backend.chip()));
     return;

@@ -50,6 +50,11 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("Frontend", [*SHARED, "Frontend", "Dialect/Graph/IR"], True),
     ("Dialect/Common", [*BASE, *RUNTIME_ABI], True),
     *[(f"Dialect/{d}/IR", [*SHARED, *DIALECT_IR[:i]], True) for i, d in enumerate(DIALECTS)],
+    (
+        "Dialect/Schedule/Transforms",
+        [*SHARED, *DIALECT_IR[:2], GRAPH_ANALYSIS, "CostModel"],
+        True,
+    ),
     *[
         (
             f"Dialect/{d}/{part}",

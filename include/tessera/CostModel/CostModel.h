@@ -76,8 +76,19 @@ struct KernelShape {
     /// Whether the operands in memory have one such type and are dense, so that TMA can load them.
     bool dense = false;
   };
+  /// Something that is computed for each element of some dimensions.
+  struct Work {
+    std::vector<std::string> dims;
+    int64_t instructions = 1; ///< for one element, about
+  };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
   std::vector<Contraction> contractions;
+  std::vector<Work> work;               ///< elementwise, also for operands of contractions
+  std::vector<std::string> scanned;     ///< the dimension of each scan
+  std::vector<std::string> streamOrder; ///< the dimensions of the streams, outermost first
+  /// Whether elements along the stream depend on each other, because they are added at computed
+  /// indices or scanned by a key.
+  bool sequential = false;
   /// Dimensions other than the last along which some tensor is contiguous: tiles should have
   /// several elements there.
   std::vector<std::string> otherContiguous;
@@ -105,6 +116,7 @@ struct KernelShape {
   unsigned elementBytes = 4;
   unsigned storageBytes =
       4; ///< of an element in memory: of the largest tensors of floating point, or the widest one
+  unsigned sideBytes = 0; ///< of an element of the widest operand of a contraction; 0: as in memory
   int64_t resultBytes = 0; ///< of the largest result that nothing in the program reads
   unsigned scanBytes = 0;  ///< of an element of the widest scan
   /// Whether tensor cores support the operand type: not f64, nor integers wider than a byte.
@@ -116,6 +128,10 @@ struct KernelShape {
 
 /// Chooses the tile of every dimension, the launch configuration and the tuning.
 void chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape);
+
+/// Halves tiles of a kernel with contractions, for a GPU whose tiles are in registers, until the
+/// elementwise code of a thread is short enough.
+void limitWork(const MachineModel &machine, KernelShape &shape);
 
 } // namespace tessera
 

@@ -18,31 +18,28 @@ public:
   Emitter(mlir::OpBuilder &builder, ExprPool &pool, const KernelPlan &plan)
       : builder(builder), pool(pool), plan(plan) {}
 
-  void run(mlir::Location loc, llvm::StringRef name,
-           llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    inputs = tensorsRead(true);
-    if (plan.split > 1)
-      return runSplit(loc, name, written);
+  sched::KernelOp run(mlir::Location loc, llvm::StringRef name,
+                      llvm::DenseMap<mlir::Value, mlir::Value> &written) {
     mlir::OpBuilder::InsertionGuard guard(builder);
-    open(loc, name, plan.dims, inputs, plan.outputs, written);
+    open(loc, name, written);
     for (unsigned pass = 0; pass < plan.passes; ++pass)
       emitPass(pass, loc);
     close(written);
+    return kernel;
   }
 
 private:
   /// Makes the kernel and its block: arguments for the graph values it reads and for the outputs it
   /// writes.
-  void open(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<KernelDim> kernelDims,
-            llvm::ArrayRef<mlir::Value> reads, llvm::ArrayRef<KernelOutput> outputs,
+  void open(mlir::Location loc, llvm::StringRef name,
             const llvm::DenseMap<mlir::Value, mlir::Value> &written) {
     llvm::SmallVector<mlir::Type> types;
     llvm::SmallVector<mlir::Value> operands;
+    std::vector<mlir::Value> reads = tensorsRead();
     for (mlir::Value input : reads)
       operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
     llvm::SmallVector<int64_t> into;
-    resultOf.clear();
-    for (const KernelOutput &output : outputs) {
+    for (const KernelOutput &output : plan.outputs) {
       // Parts of one tensor are stored into one result.
       if (output.check ||
           !resultOf.insert({output.value.getAsOpaquePointer(), types.size()}).second)
@@ -53,43 +50,54 @@ private:
       if (existing)
         operands.push_back(existing);
     }
-    open(loc, name, kernelDims, operands, types);
+    makeKernel(loc, name, operands, types);
     if (llvm::any_of(into, [](int64_t i) { return i >= 0; }))
       kernel->setAttr("into", builder.getDenseI64ArrayAttr(into));
     for (auto [i, input] : llvm::enumerate(reads))
       arguments[input] = kernel.getBody().getArgument(i);
   }
 
-  void open(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<KernelDim> kernelDims,
-            llvm::ArrayRef<mlir::Value> operands, llvm::ArrayRef<mlir::Type> types) {
-    dims.assign(kernelDims.begin(), kernelDims.end());
+  void makeKernel(mlir::Location loc, llvm::StringRef name, llvm::ArrayRef<mlir::Value> operands,
+                  llvm::ArrayRef<mlir::Type> types) {
     llvm::SmallVector<mlir::Attribute> attributes;
     llvm::SmallVector<llvm::StringRef> order;
-    for (const KernelDim &dim : dims)
+    for (const KernelDim &dim : plan.dims)
       attributes.push_back(sched::DimAttr::get(builder.getContext(),
                                                builder.getStringAttr(dim.name), dim.size,
-                                               builder.getStringAttr(dim.role), dim.tile));
-    for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim)
-      if (dim->role == sched::kParallel)
-        order.push_back(dim->name);
+                                               builder.getStringAttr(dim.role), /*tile=*/1));
+    for (const KernelDim &dim : llvm::reverse(plan.dims))
+      if (dim.role == sched::kParallel)
+        order.push_back(dim.name);
     kernel =
         sched::KernelOp::create(builder, loc, types, builder.getStringAttr(name), operands,
                                 builder.getArrayAttr(attributes), builder.getStrArrayAttr(order));
-    kernel.changeConfig(plan.launch, "the cost model");
-    kernel.changeConfig(plan.tuning, "the cost model");
     if (!plan.notes.empty()) {
       llvm::SmallVector<llvm::StringRef> notes(plan.notes.begin(), plan.notes.end());
       kernel->setAttr("sched.notes", builder.getStrArrayAttr(notes));
     }
-    if (!plan.backend.empty())
-      kernel->setAttr(sched::kBackend, builder.getStringAttr(plan.backend));
+    if (contracts())
+      kernel->setAttr(sched::kContracts, builder.getUnitAttr());
+    if (plan.padsRows)
+      kernel->setAttr(sched::kPadsRows, builder.getUnitAttr());
     mlir::Block &block = kernel.getBody().emplaceBlock();
     for (mlir::Value operand : operands)
       block.addArgument(operand.getType(), loc);
     for (mlir::Type type : types)
       block.addArgument(type, loc);
-    kernelValues.clear();
     builder.setInsertionPointToEnd(&block);
+  }
+
+  /// Whether a reduction of the kernel comes from a `gir.contract`.
+  bool contracts() const {
+    std::vector<Expr> roots;
+    for (const KernelOutput &output : plan.outputs)
+      roots.push_back(output.expr);
+    bool found = false;
+    visitExprs(roots, [&](Expr e) {
+      found |= (e->kind == ExprNode::Reduce || e->kind == ExprNode::Scan) && e->origin &&
+               e->origin.getDefiningOp<gir::ContractOp>();
+    });
+    return found;
   }
 
   /// Stores what is left and makes the outputs known.
@@ -102,169 +110,8 @@ private:
     }
   }
 
-  /// The states that are stored for each part of a split stream.
-  struct Parts {
-    std::string dim;                     ///< counts the parts
-    std::vector<unsigned> states;        ///< the numbers of the states
-    llvm::SmallVector<mlir::Type> types; ///< of the tensors that hold them
-  };
-
-  Parts collectParts() {
-    Parts parts{pool.freshDim("part", SymExpr(plan.split)), {}, {}};
-    for (auto [number, state] : llvm::enumerate(plan.states)) {
-      if (!state.used)
-        continue;
-      parts.states.push_back(number);
-      llvm::SmallVector<SymExpr> shape{SymExpr(plan.split)};
-      for (const KernelDim &dim : plan.dims)
-        if (state.node->dims.count(dim.name))
-          shape.push_back(dim.size);
-      parts.types.push_back(gir::TensorType::get(shape, state.node->type));
-    }
-    return parts;
-  }
-
-  /// Where the tensor of a state holds a part's element.
-  mlir::ArrayAttr partIndex(const Parts &parts, const StreamState &state) {
-    std::vector<SymExpr> index{SymExpr::symbol(parts.dim)};
-    for (const KernelDim &dim : plan.dims)
-      if (state.node->dims.count(dim.name))
-        index.push_back(SymExpr::symbol(dim.name));
-    return strings(index);
-  }
-
-  /// The kernel that carries states over a part of the stream each and stores them.
-  sched::KernelOp emitPartsKernel(mlir::Location loc, llvm::StringRef name, const Parts &parts,
-                                  llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    std::vector<KernelDim> partDims{{parts.dim, SymExpr(plan.split), sched::kParallel, 1}};
-    partDims.insert(partDims.end(), plan.dims.begin(), plan.dims.end());
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    llvm::SmallVector<mlir::Value> operands;
-    for (mlir::Value input : inputs)
-      operands.push_back(llvm::isa<mlir::BlockArgument>(input) ? input : written.lookup(input));
-    open(loc, (name + "_parts").str(), partDims, operands, parts.types);
-    for (auto [i, input] : llvm::enumerate(inputs))
-      arguments[input] = kernel.getBody().getArgument(i);
-    splitDim = parts.dim;
-    emitPass(0, loc);
-    splitDim.clear();
-    for (auto [i, number] : llvm::enumerate(parts.states)) {
-      const StreamState &state = plan.states[number];
-      // Every part has its own states.
-      mlir::Value value = kernelValues.at(state.node);
-      sched::StoreOp::create(builder, loc, value, kernel.getBody().getArgument(operands.size() + i),
-                             partIndex(parts, state));
-    }
-    return kernel;
-  }
-
-  /// The dimensions of the kernel that merges parts. All parts are in one tile, so there is less
-  /// room for other dimensions: of products for the first, which leave the last as many as their
-  /// tiles need, of others for all but the last.
-  std::vector<KernelDim> mergeDims(const Parts &parts) {
-    std::vector<KernelDim> result{{parts.dim, SymExpr(plan.split), sched::kStream, plan.split}};
-    DimSet needed;
-    for (const KernelOutput &output : plan.outputs) {
-      needed.insert(output.resolved->dims.begin(), output.resolved->dims.end());
-      visitExprs({output.resolved}, [&](Expr e) { needed.insert(e->over.begin(), e->over.end()); });
-    }
-    for (const KernelDim &dim : plan.dims)
-      if (dim.role == sched::kParallel || needed.count(dim.name))
-        result.push_back(dim);
-    int64_t elements = plan.split, least = plan.multiplies ? 16 : 1;
-    llvm::SmallVector<KernelDim *> others;
-    for (KernelDim &dim : result)
-      if (plan.mergeElements && dim.role == sched::kParallel)
-        others.push_back(&dim);
-    if (!plan.multiplies)
-      std::reverse(others.begin(), others.end());
-    for (KernelDim *dim : others) {
-      while (dim->tile > least && elements * dim->tile > plan.mergeElements)
-        dim->tile /= 2;
-      elements *= dim->tile;
-    }
-    return result;
-  }
-
-  /// A state of a part relative to the gauge of all parts; `own` is the gauge of the part.
-  mlir::Value rescalePart(const StreamState &state, mlir::Value loaded, mlir::Value gauge,
-                          mlir::Value own, mlir::Value weight, mlir::Location loc) {
-    if (weight)
-      return sched::MapOp::create(builder, loc, loaded.getType(),
-                                  builder.getStringAttr(scalarOpInfo(ScalarOp::Mul).name),
-                                  mlir::ValueRange{weight, loaded});
-    // A part whose extremum is not the extremum of all counts for nothing.
-    mlir::Value counts = emitMap(ScalarOp::Eq, {own, gauge}, loc);
-    if (llvm::isa<mlir::FloatType>(plan.states[state.gauge].node->type))
-      counts = emitMap(ScalarOp::Or, {counts, emitMap(ScalarOp::IsNan, {own}, loc)}, loc);
-    return emitMap(ScalarOp::Where,
-                   {counts, loaded, emit(pool.identity(state.monoid, state.node->type))}, loc);
-  }
-
-  /// The stream over the parts, whose tensors are the kernel's arguments from `first` on. Its
-  /// exponents are the stored gauges.
-  void emitMergeStream(mlir::Location loc, const Parts &parts, unsigned first) {
-    mlir::Block *block = &kernel.getBody().front();
-    llvm::SmallVector<mlir::Type> stateTypes;
-    for (unsigned number : parts.states)
-      stateTypes.push_back(valType(plan.states[number].node));
-    SymExpr size(plan.split);
-    stream = sched::StreamOp::create(builder, loc, stateTypes, builder.getStrArrayAttr({parts.dim}),
-                                     strings({SymExpr(0), size}), strings({SymExpr(0), size}),
-                                     builder.getF64FloatAttr(0));
-    {
-      mlir::OpBuilder::InsertionGuard inner(builder);
-      builder.setInsertionPointToEnd(&stream.getBody().emplaceBlock());
-      std::map<unsigned, mlir::Value> gauges, weights, references;
-      llvm::SmallVector<mlir::Value> yields;
-      for (auto [i, number] : llvm::enumerate(parts.states)) {
-        const StreamState &state = plan.states[number];
-        DimSet withPart = state.node->dims;
-        withPart.insert(parts.dim);
-        mlir::Value loaded =
-            sched::LoadOp::create(builder, loc, valType(withPart, state.node->type),
-                                  block->getArgument(first + i), partIndex(parts, state));
-        if (state.isGauge) {
-          addGauge(state, number, loaded, gauges, weights);
-          references[number] = loaded;
-          yields.push_back(gauges[number]);
-          continue;
-        }
-        mlir::Value gauge;
-        if (state.gauge >= 0) {
-          gauge = gauges.at(state.gauge);
-          mlir::Value weight = plan.weightOf(state) ? weights.at(state.gauge) : mlir::Value();
-          loaded = rescalePart(state, loaded, gauge, references.at(state.gauge), weight, loc);
-        }
-        yields.push_back(sched::AccumulateOp::create(
-            builder, loc, valType(state.node), builder.getStringAttr(reduceOpName(state.monoid)),
-            loaded, gauge));
-      }
-      sched::YieldOp::create(builder, loc, yields);
-    }
-    for (auto [i, number] : llvm::enumerate(parts.states))
-      kernelValues[plan.states[number].node] = stream.getResult(i);
-    stream = nullptr;
-  }
-
-  /// Two kernels: one carries states over a part of the stream each and stores them, the other
-  /// merges the parts (one more stream, over the parts) and finishes.
-  void runSplit(mlir::Location loc, llvm::StringRef name,
-                llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-    Parts parts = collectParts();
-    sched::KernelOp stored = emitPartsKernel(loc, name, parts, written);
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    open(loc, (name + "_merge").str(), mergeDims(parts), tensorsRead(false), plan.outputs, written);
-    unsigned first = kernel.getInputs().size();
-    kernel.getInputsMutable().append(stored.getResults());
-    for (auto [i, type] : llvm::enumerate(parts.types))
-      kernel.getBody().front().insertArgument(first + i, type, loc);
-    emitMergeStream(loc, parts, first);
-    close(written);
-  }
-
-  /// Tensors that the outputs' own expressions read, and with `states` also what the states read.
-  std::vector<mlir::Value> tensorsRead(bool states) {
+  /// The tensors that the outputs' own expressions read, then those that the states read.
+  std::vector<mlir::Value> tensorsRead() {
     std::vector<Expr> roots;
     for (const KernelOutput &output : plan.outputs) {
       roots.push_back(output.resolved);
@@ -272,7 +119,7 @@ private:
         roots.push_back(place.value);
     }
     for (const StreamState &state : plan.states)
-      if (state.used && states)
+      if (state.used)
         roots.push_back(state.isGauge ? state.exponent : state.value);
     std::vector<mlir::Value> result;
     visitExprs(roots, [&](Expr e) {
@@ -285,7 +132,7 @@ private:
   sched::ValType valType(Expr e) { return valType(e->dims, e->type); }
   sched::ValType valType(const DimSet &set, mlir::Type type) {
     llvm::SmallVector<mlir::StringAttr> names;
-    for (const KernelDim &dim : dims)
+    for (const KernelDim &dim : plan.dims)
       if (set.count(dim.name))
         names.push_back(builder.getStringAttr(dim.name));
     return sched::ValType::get(builder.getContext(), names, type);
@@ -430,7 +277,7 @@ private:
 
   std::vector<std::string> dimOrder() const {
     std::vector<std::string> result;
-    for (const KernelDim &dim : dims)
+    for (const KernelDim &dim : plan.dims)
       result.push_back(dim.name);
     return result;
   }
@@ -458,19 +305,6 @@ private:
                            output.isSum, output.isUnordered);
   }
 
-  /// A part of the stream: whole blocks, as many for each part.
-  Interval partOf(Interval range) {
-    const std::string &n = plan.stream.back();
-    int64_t tile = 1;
-    for (const KernelDim &dim : plan.dims)
-      if (dim.name == n)
-        tile = dim.tile;
-    SymExpr length =
-        pool.dimSize(n).ceilDiv(SymExpr(tile)).ceilDiv(SymExpr(plan.split)) * SymExpr(tile);
-    SymExpr begin = SymExpr::symbol(splitDim + ".lo") * length;
-    return {SymExpr::max(range.lo, begin), SymExpr::min(range.hi, begin + length)};
-  }
-
   mlir::Value emitMap(ScalarOp op, llvm::ArrayRef<mlir::Value> args, mlir::Location loc) {
     DimSet set;
     llvm::SmallVector<mlir::Type> types;
@@ -488,8 +322,8 @@ private:
   mlir::Value emitBound(Expr e, ReduceOp kind) {
     llvm::SmallVector<llvm::StringRef> over;
     DimSet rest = e->dims;
-    for (const KernelDim &dim : dims)
-      if (e->dims.count(dim.name) && (dim.tile > 1 || dim.role != sched::kParallel)) {
+    for (const KernelDim &dim : plan.dims)
+      if (e->dims.count(dim.name)) {
         over.push_back(dim.name);
         rest.erase(dim.name);
       }
@@ -561,10 +395,6 @@ private:
     Blocks known = analyseBlocks(pool, plan, pass);
     masks = known.masks;
     Interval live = known.live, full = known.full;
-    if (!splitDim.empty()) {
-      live = partOf(live);
-      full = partOf(full);
-    }
     llvm::SmallVector<mlir::Type> stateTypes;
     for (const StreamState &state : plan.states)
       if (state.used && state.pass == pass)
@@ -662,12 +492,9 @@ private:
   mlir::OpBuilder &builder;
   ExprPool &pool;
   const KernelPlan &plan;
-  std::vector<KernelDim> dims; ///< of the kernel being written
-  std::string splitDim;        ///< while writing the parts of a split stream
   sched::KernelOp kernel;
   std::map<void *, unsigned> resultOf; ///< by the graph value that is stored
   sched::StreamOp stream;
-  std::vector<mlir::Value> inputs;
   llvm::DenseMap<mlir::Value, mlir::Value> arguments;
   llvm::DenseMap<Expr, mlir::Value> kernelValues, streamValues;
   llvm::DenseMap<Expr, mlir::Value> running; ///< indicators inside their stream
@@ -675,8 +502,8 @@ private:
 };
 } // namespace
 
-void tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
-                         ExprPool &pool, const KernelPlan &plan,
-                         llvm::DenseMap<mlir::Value, mlir::Value> &written) {
-  Emitter(builder, pool, plan).run(loc, name, written);
+sched::KernelOp tessera::emitKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                                    llvm::StringRef name, ExprPool &pool, const KernelPlan &plan,
+                                    llvm::DenseMap<mlir::Value, mlir::Value> &written) {
+  return Emitter(builder, pool, plan).run(loc, name, written);
 }

@@ -8,15 +8,15 @@
 
 namespace tessera {
 
-/// Orders the kernel's dimensions and gives them tiles.
-void shapeKernel(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
-                 KernelPlan &plan);
+/// Finds the kernel's dimensions and their roles, and orders them.
+void orderDims(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan);
 
 /// Writes the kernel. `written` maps graph values to the tensors that earlier kernels stored, and
 /// receives the outputs; an output that is there already is continued (a part of it was written
-/// before). Arguments are read as they are.
-void emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, ExprPool &pool,
-                const KernelPlan &plan, llvm::DenseMap<mlir::Value, mlir::Value> &written);
+/// before). Arguments are read as they are. All tiles are 1.
+sched::KernelOp emitKernel(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
+                           ExprPool &pool, const KernelPlan &plan,
+                           llvm::DenseMap<mlir::Value, mlir::Value> &written);
 
 } // namespace tessera
 

@@ -7,11 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Emit.h"
-#include "MergeRows.h"
 #include "Pull.h"
 #include "tessera/Conversion/GraphToSchedule/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/CostModel/DescribeKernel.h"
 #include "tessera/CostModel/MachineModels.h"
 #include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
@@ -225,8 +225,7 @@ private:
   std::optional<Cut> planKernel(Kernel &kernel) {
     kernel.pool = std::make_unique<ExprPool>(function.getContext(), strict);
     kernel.plan = KernelPlan();
-    kernel.plan.batchInvariant = batchInvariant;
-    kernel.plan.narrowsProducts = function->hasAttr(gir::kProductTypeAttr);
+    kernel.plan.visitsRanges = machine.isGpu; // branches would keep loads from running ahead
     if (auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr))
       for (mlir::NamedAttribute entry : symbols)
         kernel.pool->reserve(entry.getName().str());
@@ -305,10 +304,6 @@ private:
         return puller.cut;
       kernel.plan.outputs.push_back(output);
     }
-    if (machine.isGpu && !batchInvariant)
-      mergeReduced(*kernel.pool, kernel.plan.outputs);
-    else if (!batchInvariant)
-      mergeRows(*kernel.pool, facts, kernel.plan.outputs);
     return planStreams(*kernel.pool, facts, machine, kernel.plan);
   }
 
@@ -410,6 +405,29 @@ private:
     return result;
   }
 
+  /// The tiles that the cost model would choose for a kernel.
+  KernelShape shapeOf(Kernel &kernel) {
+    orderDims(*kernel.pool, facts, kernel.plan);
+    llvm::DenseMap<mlir::Value, mlir::Value> read;
+    std::vector<Expr> exprs = exprsOf(kernel);
+    for (const KernelOutput &output : kernel.plan.outputs)
+      for (const ExprPool::GatherIndex &place : kernel.pool->gathersIn(output.index))
+        exprs.push_back(place.value);
+    visitExprs(exprs, [&](Expr e) {
+      if (e->kind == ExprNode::Load)
+        read[e->tensor] = e->tensor;
+    });
+    for (const KernelOutput &output : kernel.plan.outputs)
+      read.erase(output.value);
+    mlir::OpBuilder builder(function.getBody().front().getTerminator());
+    sched::KernelOp trial =
+        emitKernel(builder, function.getLoc(), "trial", *kernel.pool, kernel.plan, read);
+    KernelShape shape = describeKernel(trial, facts);
+    trial.erase();
+    chooseTiles(machine, facts, shape);
+    return shape;
+  }
+
   /// Whether a kernel reads what it reduces more than once, with so few CTAs that this takes longer
   /// than one more read in kernels of many.
   bool isLonely(Kernel &kernel) {
@@ -434,12 +452,12 @@ private:
     });
     if (!reduces || 2 * bytes * double(machine.cores) < ofLaunches)
       return false;
-    shapeKernel(*kernel.pool, facts, machine, plan);
+    KernelShape shape = shapeOf(kernel);
     double programs = 1;
-    for (const KernelDim &dim : plan.dims)
-      if (dim.role == sched::kParallel)
+    for (const KernelShape::Dim &dim : shape.dims)
+      if (dim.role == KernelShape::Dim::Parallel)
         programs *= double(llvm::divideCeil(facts.hint(dim.size), dim.tile));
-    programs *= double(plan.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize));
+    programs *= double(shape.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize));
     // Compares two passes on a part of the device with three on all of it.
     double busy = std::min(1.0, programs / double(machine.cores));
     return bytes * (2 / busy - 3) > ofLaunches;
@@ -565,9 +583,9 @@ private:
     mlir::OpBuilder builder(terminator);
     llvm::DenseMap<mlir::Value, mlir::Value> written;
     for (auto [number, kernel] : llvm::enumerate(kernels)) {
-      kernel->plan.alignsRows = llvm::any_of(
+      kernel->plan.padsRows = llvm::any_of(
           kernel->roots, [&](const Root &root) { return rowAlignment(root.stored).has_value(); });
-      shapeKernel(*kernel->pool, facts, machine, kernel->plan);
+      orderDims(*kernel->pool, facts, kernel->plan);
       if (number == 0)
         for (const std::string &reason : reasons)
           kernel->plan.notes.push_back("a value is stored between kernels because " + reason);

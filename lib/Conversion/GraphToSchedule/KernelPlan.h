@@ -48,7 +48,6 @@ struct KernelDim {
   std::string name;
   SymExpr size;
   llvm::StringRef role;
-  int64_t tile = 1;
 };
 
 struct KernelPlan {
@@ -56,16 +55,8 @@ struct KernelPlan {
   std::vector<std::string> stream; ///< stream dimensions, outermost first
   std::vector<StreamState> states;
   unsigned passes = 0;
-  std::vector<KernelDim> dims; ///< canonical order, filled by the cost model
-  LaunchConfig launch;
-  TuningConfig tuning;
-  llvm::StringRef backend;      ///< on a GPU with two; empty: that of the program
-  bool alignsRows = false;      ///< it copies an operand of a contraction with unaligned rows
-  int64_t split = 1;            ///< parts of a split stream, which a second kernel merges
-  int64_t mergeElements = 0;    ///< the largest tile of all parts in that kernel; 0: any
-  bool multiplies = false;      ///< whether it has contractions
-  bool batchInvariant = false;  ///< the order of a row's sums may not depend on other rows
-  bool narrowsProducts = false; ///< MMA operands are rounded to 16 bits or less
+  std::vector<KernelDim> dims; ///< canonical order
+  bool padsRows = false;       ///< it copies an operand of a contraction with unaligned rows
   bool visitsRanges =
       false; ///< blocks that depend on data are found before the loop, not tested in it
   std::vector<std::string> notes;

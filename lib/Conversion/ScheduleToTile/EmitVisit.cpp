@@ -51,9 +51,15 @@ bool Emitter::canSearch(Value condition, StringAttr dim) {
   if (!(getDependence(condition) & getDimBits(dim)))
     return getOrder(condition).empty();
   Operation *op = condition.getDefiningOp();
-  if (auto bound = dyn_cast<sched::BoundOp>(op))
-    return bound.getOver().size() == 1 && bound.getOver()[0] == dim &&
-           getOrder(bound.getValue()) == Order{dim};
+  if (auto bound = dyn_cast<sched::BoundOp>(op)) {
+    auto isReduced = [&](StringAttr over) {
+      sched::DimAttr each = kernel.getDim(over);
+      return !each.isParallel() || each.getTile() > 1;
+    };
+    SmallVector<StringAttr> reduced(
+        llvm::make_filter_range(bound.getOver().getAsRange<StringAttr>(), isReduced));
+    return ArrayRef(reduced) == ArrayRef(dim) && getOrder(bound.getValue()) == Order{dim};
+  }
   return isa<sched::MapOp, sched::CastOp>(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return canSearch(operand, dim); });
 }

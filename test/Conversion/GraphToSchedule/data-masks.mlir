@@ -1,6 +1,6 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' --convert-sched-to-tile | FileCheck %s --check-prefix=TILE
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | sed 's/sched.visit \(%[^ ]* full %[^ ]*\)/sched.visit \1 as_range/' | %tessera_opt --convert-sched-to-tile --cse | FileCheck %s --check-prefix=RANGE
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' --sched-merge-dims='target=x86-64-v4 cores=2' --sched-select-schedule='target=x86-64-v4 cores=2' --sched-split-streams='target=x86-64-v4 cores=2' | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' --sched-merge-dims='target=x86-64-v4 cores=2' --sched-select-schedule='target=x86-64-v4 cores=2' --sched-split-streams='target=x86-64-v4 cores=2' --convert-sched-to-tile | FileCheck %s --check-prefix=TILE
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' --sched-merge-dims='target=x86-64-v4 cores=2' --sched-select-schedule='target=x86-64-v4 cores=2' --sched-split-streams='target=x86-64-v4 cores=2' | sed 's/sched.visit \(%[^ ]* full %[^ ]*\)/sched.visit \1 as_range/' | %tessera_opt --convert-sched-to-tile --cse | FileCheck %s --check-prefix=RANGE
 
 // A mask that data decides is tested by the bounds of the data over each block.
 

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s
+// RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' --sched-merge-dims='target=x86-64-v4 cores=2' --sched-select-schedule='target=x86-64-v4 cores=2' --sched-split-streams='target=x86-64-v4 cores=2' | FileCheck %s
 
 // A long stream with no rows is cut into parts, and a second kernel merges their states.
 // CHECK-LABEL: func.func @total

@@ -7,10 +7,9 @@ include "mlir/Pass/PassBase.td"
 def ConvertGraphToSchedule : Pass<"convert-graph-to-sched", "::mlir::ModuleOp"> {
   let summary = "partition functions into scheduled kernels for a target";
   let description = [{
-    Partitions the Graph IR of each function into `sched.kernel`s and chooses their schedules. The pass
-    decides what is fused, what is stored between kernels, which dimensions are parallel and which
-    are streamed. It also chooses tile sizes, launch and tuning and, on GPUs with two backends, the backend
-    of each kernel.
+    Partitions the Graph IR of each function into `sched.kernel`s. The pass decides what is fused,
+    what is stored between kernels, which dimensions are parallel and which are streamed. The passes
+    after it choose tile sizes, launch, tuning and backends: here all tiles are 1.
 
     **Why.** These decisions depend on the target and on each other. For example, a reduction is fused
     with its consumers only if the remaining tiles still fill the device.
@@ -29,7 +28,8 @@ def ConvertGraphToSchedule : Pass<"convert-graph-to-sched", "::mlir::ModuleOp"> 
     (`gir-expand-sorts`) and accumulation policies (`gir-accumulate`).
 
     **Output form.** Functions whose only operations are `sched.kernel`, `gir.print` and
-    `func.return`.
+    `func.return`. `sched.contracts` marks kernels that contain a `gir.contract`, and
+    `sched.pads_rows` kernels that copy an operand into memory with padded rows.
 
     **Declines.** Never: an operation that fuses with nothing gets a kernel of its own. A value that no
     kernel can compute is an error at the function.
@@ -53,8 +53,8 @@ def ConvertGraphToSchedule : Pass<"convert-graph-to-sched", "::mlir::ModuleOp"> 
         -> !gir.tensor<512, 512, bf16> {
       %0 = sched.kernel @f_0(%in = %a : !gir.tensor<512, 256, bf16>, %in_0 = %b : !gir.tensor<256, 512, bf16>)
           -> (%out : !gir.tensor<512, 512, bf16>)
-          dims [parallel i = 512 tile 64, stream k = 256 tile 64, parallel i1 = 512 tile 32]
-          order [i1, i] launch <num_warps = 4> {
+          dims [parallel i = 512 tile 1, stream k = 256 tile 1, parallel i1 = 512 tile 1]
+          order [i1, i] attributes {sched.contracts} {
         %1 = sched.stream over [k] live ["0", "256"] full ["0", "256"] lag 0.0 -> !sched.val<[i, i1], f32> {
           %3 = sched.load %in["i", "k"] : <512, 256, bf16> -> <[i, k], bf16>
           %4 = sched.cast %3 : <[i, k], bf16> -> <[i, k], f32>

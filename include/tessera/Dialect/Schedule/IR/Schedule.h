@@ -23,6 +23,10 @@ inline constexpr llvm::StringLiteral kParallel = "parallel", kStream = "stream",
 /// The backend of a kernel, CUDA Tile IR or PTX, in a program whose kernels use different ones.
 inline constexpr llvm::StringLiteral kBackend = "sched.backend", kCudaTile = "cuda_tile",
                                      kPtx = "ptx";
+
+/// On a kernel: it contains a `gir.contract`, perhaps of vectors; it stores rows that are padded at
+/// their end.
+inline constexpr llvm::StringLiteral kContracts = "sched.contracts", kPadsRows = "sched.pads_rows";
 } // namespace tessera::sched
 
 #include "tessera/Dialect/Schedule/IR/ScheduleDialect.h.inc"

@@ -4,6 +4,165 @@
 
 include "mlir/Pass/PassBase.td"
 
+class Schedule_TargetPass<string argument> : Pass<argument, "::mlir::ModuleOp"> {
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "the target that kernels are scheduled for, as for `convert-graph-to-sched`">,
+    Option<"cores", "cores", "int64_t", "0", "the cores of a CPU; 0: those of this machine">,
+  ];
+  let dependentDialects = ["::tessera::sched::ScheduleDialect"];
+}
+
+def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
+  let summary = "merge dimensions that occur only together";
+  let description = [{
+    Replaces dimensions that occur only as the row-major number of one longer dimension by that dimension. On CPUs these are
+    the batch and row dimensions of a contraction with a matrix that all batches share, on GPUs dimensions that are
+    reduced together.
+
+    **Why.** A grid task of a CPU packs the matrix for the rows of its tile. With few rows in each batch, packing would be
+    most of the work. A GPU splits a stream along one dimension, and loads along the last one: a stream of one long
+    dimension has more blocks to split and longer rows to load.
+
+    **Input form.** Schedule IR from `convert-graph-to-sched`, before tiles are chosen.
+
+    **Output form.** The same with fewer dimensions. Elements are read and written by their row-major number.
+
+    **Declines.** The pass leaves dimensions alone
+
+    - if an operation uses one of them without the others: an index, a mask, a scan, a gather, a tensor with gaps;
+    - if rows of one batch are many (from 512 on), or no contraction has a matrix that all batches share;
+    - if a result has dimensions that are reduced;
+    - if the function's numerics are batch-invariant.
+
+    For `x86-64-v4`, before:
+    ```mlir
+    dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, s, b] {
+      …
+        %1 = sched.load %in["b", "s", "d"] : <B, 16, D, f32> -> <[b, s, d], f32>
+    ```
+    After:
+    ```mlir
+    dims [parallel i = "16*B" tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, i] {
+      …
+        %1 = sched.load %in["D*i + d"] : <B, 16, D, f32> -> <[i, d], f32>
+    ```
+  }];
+}
+
+def ScheduleSelectBackend : Schedule_TargetPass<"sched-select-backend"> {
+  let summary = "choose the backend of each GPU kernel";
+  let description = [{
+    Sets `sched.backend` of each kernel to `ptx` or `cuda_tile`.
+
+    **Why.** NVIDIA's tile compiler generates better code for some contractions, and Tessera's own PTX for
+    others and for kernels that are bound by memory. One program may use both.
+
+    **Input form.** Schedule IR. Tiles, launch and tuning are ignored.
+
+    **Output form.** The same, with `sched.backend`.
+
+    **Declines.** On CPUs, and on GPUs that have only one backend, or for a target that names one (`sm_90:ptx`).
+
+    For `sm_90`, before:
+    ```mlir
+    %0 = sched.kernel @f(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>) dims [parallel i = S tile 1] order [i] {
+    ```
+    After:
+    ```mlir
+    %0 = sched.kernel @f(%in = %x : !gir.tensor<S, f32>) -> (%out : !gir.tensor<S, f32>) dims [parallel i = S tile 1] order [i]
+        attributes {sched.backend = "ptx"} {
+    ```
+  }];
+}
+
+def ScheduleSelectSchedule : Schedule_TargetPass<"sched-select-schedule"> {
+  let summary = "choose tiles, launch and tuning of each kernel by the cost model";
+  let description = [{
+    Describes each kernel to the cost model (`CostModel.h`), and writes the tiles, the launch configuration and the tuning
+    that the model chooses into the kernel.
+
+    **Why.** The choice depends on the sizes and roles of all dimensions, on the contractions and on what the kernel
+    reads and writes. All of this is in the kernel, so the choice can be tested and replaced by itself.
+
+    **Input form.** Schedule IR with any tiles; `sched-select-backend` has run for GPUs with two backends.
+
+    **Output form.** The same, with other tiles, launch and tuning.
+
+    **Declines.** Never.
+
+    For `sm_90:ptx`, before:
+    ```mlir
+    dims [parallel i = 4096 tile 1] order [i] {
+    ```
+    After:
+    ```mlir
+    dims [parallel i = 4096 tile 512] order [i] launch <num_warps = 4> {
+    ```
+  }];
+}
+
+def ScheduleLimitWork : Schedule_TargetPass<"sched-limit-work"> {
+  let summary = "shrink tiles of contractions whose elementwise code is too long";
+  let description = [{
+    Estimates the instructions of a thread for the elementwise operations beside contractions. While there are too
+    many, the operation with most of them gets a smaller tile along its longest dimension.
+
+    **Why.** The code of a thread for its elements of a tile is unrolled. A sine takes dozens of instructions per
+    element. ptxas takes minutes for the longest kernels, and has no registers for their live values.
+
+    **Input form.** Schedule IR after `sched-select-schedule`.
+
+    **Output form.** The same, with smaller tiles.
+
+    **Declines.** Kernels without contractions, and targets whose tiles are not in registers (CPUs, CUDA Tile IR). Tiles do
+    not become smaller than the instructions of the tensor cores, and warpgroups keep their rows and their K step.
+
+    For `sm_90:ptx` and a contraction of sines, before:
+    ```mlir
+    dims [parallel i = 4096 tile 256, stream k = 4096 tile 64, parallel i1 = 4096 tile 128]
+    ```
+    After:
+    ```mlir
+    dims [parallel i = 4096 tile 128, stream k = 4096 tile 64, parallel i1 = 4096 tile 128]
+    ```
+  }];
+}
+
+def ScheduleSplitStreams : Schedule_TargetPass<"sched-split-streams"> {
+  let summary = "split long streams of kernels with a small grid into parts";
+  let description = [{
+    Replaces a kernel by two. The first computes the states of the stream for parts of it, in parallel, and stores them.
+    The second combines the parts by one more stream, over the parts, and computes the results. A state that is relative
+    to a gauge is rescaled from the gauge of its part to the gauge of all parts. For a contraction this is split-K.
+
+    **Why.** A grid with fewer CTAs than the device has SMs leaves the others idle for the whole stream.
+
+    **Input form.** Schedule IR after `sched-select-schedule`.
+
+    **Output form.** Schedule IR in which split kernels are `NAME_parts` and `NAME_merge`.
+
+    **Declines.** The pass leaves a kernel alone
+
+    - if it has several streams, or stores along its stream;
+    - if its grid has enough CTAs, or the stream too few blocks or elements;
+    - if the function's numerics are batch-invariant, since the number of parts depends on the grid.
+
+    Before:
+    ```mlir
+    %0 = sched.kernel @sum(%in = %x : !gir.tensor<1048576, f32>) -> (%out : !gir.tensor<f32>)
+        dims [stream n = 1048576 tile 4096] order [] {
+    ```
+    After:
+    ```mlir
+    %0 = sched.kernel @sum_parts(%in = %x : !gir.tensor<1048576, f32>) -> (%out : !gir.tensor<64, f32>)
+        dims [parallel part = 64 tile 1, stream n = 1048576 tile 4096] order [part] {
+      …
+    %1 = sched.kernel @sum_merge(%in = %0 : !gir.tensor<64, f32>) -> (%out : !gir.tensor<f32>)
+        dims [stream part = 64 tile 64] order [] {
+    ```
+  }];
+}
+
 def ScheduleApplyTuning : Pass<"sched-apply-tuning", "::mlir::ModuleOp"> {
   let summary = "replace tiles, launch and tuning of GPU kernels by measured ones";
   let description = [{

@@ -6,7 +6,7 @@
 // of them gets a smaller tile along its longest side.
 //
 //===----------------------------------------------------------------------===//
-#include "LimitWork.h"
+#include "tessera/CostModel/CostModel.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,33 +15,6 @@
 using namespace tessera;
 
 using Dim = KernelShape::Dim;
-
-int64_t tessera::instructionsOf(Expr e) {
-  bool isWide = e->type.isF64();
-  if (e->kind == ExprNode::Load)
-    return 4;
-  if (e->kind != ExprNode::Map)
-    return 1;
-  switch (e->op) {
-  case ScalarOp::Div:
-  case ScalarOp::Sqrt:
-  case ScalarOp::Rsqrt:
-  case ScalarOp::Reciprocal:
-  case ScalarOp::Fma:
-    return isWide ? 8 : 2;
-  case ScalarOp::Sin:
-  case ScalarOp::Cos:
-  case ScalarOp::Tan:
-    return isWide ? 128 : 48;
-  case ScalarOp::Philox:
-  case ScalarOp::PhiloxUpper:
-    return 32;
-  default:
-    return scalarOpInfo(e->op).rule != TypeRule::Float && e->op != ScalarOp::Pow ? 1
-           : isWide                                                              ? 64
-                                                                                 : 24;
-  }
-}
 
 namespace {
 /// How small a dimension's tile may get.
@@ -80,33 +53,42 @@ private:
 };
 } // namespace
 
-void tessera::limitWork(llvm::ArrayRef<Expr> work, KernelShape &shape) {
+/// The instructions of a thread for some work. `longest` becomes the longest dimension of it that
+/// can shrink.
+static int64_t instructionsOf(const KernelShape::Work &work, const Sides &sides, KernelShape &shape,
+                              Dim *&longest) {
+  int64_t elements = 1;
+  bool isTwice = false; // for whole tiles and for what they leave
+  for (Dim &dim : shape.dims) {
+    if (!llvm::is_contained(work.dims, dim.name))
+      continue;
+    elements *= sides.ofBlock(dim);
+    isTwice |= dim.role == Dim::Stream;
+    if (sides.canShrink(dim) && (!longest || dim.tile > longest->tile))
+      longest = &dim;
+  }
+  return (isTwice ? 2 : 1) * work.instructions * sides.ofThread(elements);
+}
+
+void tessera::limitWork(const MachineModel &machine, KernelShape &shape) {
   constexpr int64_t most = 12000;
+  if (!machine.tilesInRegisters || shape.contractions.empty())
+    return;
   Sides sides(shape);
   while (true) {
     int64_t total = 0, largest = 0;
-    Dim *longest = nullptr;
-    for (Expr e : work) {
-      int64_t elements = 1;
-      Dim *mine = nullptr;
-      bool isTwice = false; // for whole tiles and for what they leave
-      for (Dim &dim : shape.dims) {
-        if (!e->dims.count(dim.name))
-          continue;
-        elements *= sides.ofBlock(dim);
-        isTwice |= dim.role == Dim::Stream;
-        if (sides.canShrink(dim) && (!mine || dim.tile > mine->tile))
-          mine = &dim;
-      }
-      int64_t instructions = (isTwice ? 2 : 1) * instructionsOf(e) * sides.ofThread(elements);
+    Dim *shrunk = nullptr;
+    for (const KernelShape::Work &work : shape.work) {
+      Dim *longest = nullptr;
+      int64_t instructions = instructionsOf(work, sides, shape, longest);
       total += instructions;
-      if (mine && instructions > largest) {
+      if (longest && instructions > largest) {
         largest = instructions;
-        longest = mine;
+        shrunk = longest;
       }
     }
-    if (total <= most || !longest)
+    if (total <= most || !shrunk)
       return;
-    longest->tile /= 2;
+    shrunk->tile /= 2;
   }
 }

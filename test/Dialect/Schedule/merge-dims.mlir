@@ -1,0 +1,113 @@
+// RUN: %tessera_opt %s --sched-merge-dims='target=x86-64-v4 cores=2' | FileCheck %s --check-prefix=CPU
+// RUN: %tessera_opt %s --sched-merge-dims=target=sm_90:ptx | FileCheck %s --check-prefix=GPU
+// RUN: not %tessera_opt %s --sched-merge-dims=target=z80 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: error: expected a CPU or a GPU with its backend as target, got 'z80'
+
+// Rows of all batches are multiplied by one matrix.
+// CPU-LABEL: func.func @rows
+// CPU: dims [parallel i = "16*B" tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, i]
+// CPU: sched.load %in["D*i + d"] : <B, 16, D, f32> -> <[i, d], f32>
+// CPU: sched.load %in_0["d", "n"]
+// CPU: sched.store %{{.*}}, %out["N*i + n"] : <[i, n], f32>, <B, 16, N, f32>
+// A GPU has no matrix to pack.
+// GPU-LABEL: func.func @rows
+// GPU: dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1]
+func.func @rows(%x: !gir.tensor<B, 16, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 16, N, f32> {
+  %0 = sched.kernel @rows_0(%in = %x : !gir.tensor<B, 16, D, f32>, %in_0 = %w : !gir.tensor<D, N, f32>) -> (%out : !gir.tensor<B, 16, N, f32>)
+      dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, s, b] {
+    %1 = sched.stream over [d] live ["0", "D"] full ["0", "D"] lag 0.0 -> !sched.val<[b, s, n], f32> {
+      %2 = sched.load %in["b", "s", "d"] : <B, 16, D, f32> -> <[b, s, d], f32>
+      %3 = sched.load %in_0["d", "n"] : <D, N, f32> -> <[d, n], f32>
+      %4 = sched.accumulate sum(%2, %3) : (!sched.val<[b, s, d], f32>, !sched.val<[d, n], f32>) -> !sched.val<[b, s, n], f32>
+      sched.yield %4 : !sched.val<[b, s, n], f32>
+    }
+    sched.store %1, %out["b", "s", "n"] : <[b, s, n], f32>, <B, 16, N, f32>
+  }
+  return %0 : !gir.tensor<B, 16, N, f32>
+}
+
+// A bias of each batch is read without the row: they stay two dimensions. So do those of a tensor with gaps.
+// CPU-LABEL: func.func @bias
+// CPU: dims [parallel b = B tile 1, parallel s = 16 tile 1,
+func.func @bias(%x: !gir.tensor<B, 16, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}, %c: !gir.tensor<B, f32> {gir.contiguous}) -> !gir.tensor<B, 16, N, f32> {
+  %0 = sched.kernel @bias_0(%in = %x : !gir.tensor<B, 16, D, f32>, %in_0 = %w : !gir.tensor<D, N, f32>, %in_1 = %c : !gir.tensor<B, f32>) -> (%out : !gir.tensor<B, 16, N, f32>)
+      dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, s, b] {
+    %1 = sched.stream over [d] live ["0", "D"] full ["0", "D"] lag 0.0 -> !sched.val<[b, s, n], f32> {
+      %2 = sched.load %in["b", "s", "d"] : <B, 16, D, f32> -> <[b, s, d], f32>
+      %3 = sched.load %in_0["d", "n"] : <D, N, f32> -> <[d, n], f32>
+      %4 = sched.accumulate sum(%2, %3) : (!sched.val<[b, s, d], f32>, !sched.val<[d, n], f32>) -> !sched.val<[b, s, n], f32>
+      sched.yield %4 : !sched.val<[b, s, n], f32>
+    }
+    %5 = sched.load %in_1["b"] : <B, f32> -> <[b], f32>
+    %6 = sched.map add(%1, %5) : (!sched.val<[b, s, n], f32>, !sched.val<[b], f32>) -> !sched.val<[b, s, n], f32>
+    sched.store %6, %out["b", "s", "n"] : <[b, s, n], f32>, <B, 16, N, f32>
+  }
+  return %0 : !gir.tensor<B, 16, N, f32>
+}
+// CPU-LABEL: func.func @gaps
+// CPU: dims [parallel b = B tile 1, parallel s = 16 tile 1,
+func.func @gaps(%x: !gir.tensor<B, 16, D, f32>, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 16, N, f32> {
+  %0 = sched.kernel @gaps_0(%in = %x : !gir.tensor<B, 16, D, f32>, %in_0 = %w : !gir.tensor<D, N, f32>) -> (%out : !gir.tensor<B, 16, N, f32>)
+      dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, s, b] {
+    %1 = sched.stream over [d] live ["0", "D"] full ["0", "D"] lag 0.0 -> !sched.val<[b, s, n], f32> {
+      %2 = sched.load %in["b", "s", "d"] : <B, 16, D, f32> -> <[b, s, d], f32>
+      %3 = sched.load %in_0["d", "n"] : <D, N, f32> -> <[d, n], f32>
+      %4 = sched.accumulate sum(%2, %3) : (!sched.val<[b, s, d], f32>, !sched.val<[d, n], f32>) -> !sched.val<[b, s, n], f32>
+      sched.yield %4 : !sched.val<[b, s, n], f32>
+    }
+    sched.store %1, %out["b", "s", "n"] : <[b, s, n], f32>, <B, 16, N, f32>
+  }
+  return %0 : !gir.tensor<B, 16, N, f32>
+}
+
+// Dimensions that are reduced together become one stream.
+// GPU-LABEL: func.func @sum
+// GPU: dims [parallel i = 64 tile 1, stream i1 = "M*N" tile 1] order [i]
+// GPU: sched.stream over [i1] live ["0", "M*N"] full ["0", "M*N"]
+// GPU: sched.load %in["M*N*i + i1"] : <64, M, N, f32> -> <[i, i1], f32>
+// CPU-LABEL: func.func @sum
+// CPU: dims [parallel i = 64 tile 1, stream m = M tile 1, stream n = N tile 1]
+func.func @sum(%x: !gir.tensor<64, M, N, f32> {gir.contiguous}) -> !gir.tensor<64, f32> {
+  %0 = sched.kernel @sum_0(%in = %x : !gir.tensor<64, M, N, f32>) -> (%out : !gir.tensor<64, f32>)
+      dims [parallel i = 64 tile 1, stream m = M tile 1, stream n = N tile 1] order [i] {
+    %1 = sched.stream over [m, n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[i], f32> {
+      %2 = sched.load %in["i", "m", "n"] : <64, M, N, f32> -> <[i, m, n], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[i, m, n], f32>) -> !sched.val<[i], f32>
+      sched.yield %3 : !sched.val<[i], f32>
+    }
+    sched.store %1, %out["i"] : <[i], f32>, <64, f32>
+  }
+  return %0 : !gir.tensor<64, f32>
+}
+
+// An index along one of them keeps them apart, and so does another order in memory.
+// GPU-LABEL: func.func @weighted
+// GPU: dims [stream m = M tile 1, stream n = N tile 1]
+func.func @weighted(%x: !gir.tensor<M, N, i64> {gir.contiguous}) -> !gir.tensor<i64> {
+  %0 = sched.kernel @weighted_0(%in = %x : !gir.tensor<M, N, i64>) -> (%out : !gir.tensor<i64>)
+      dims [stream m = M tile 1, stream n = N tile 1] order [] {
+    %1 = sched.stream over [m, n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[], i64> {
+      %2 = sched.load %in["m", "n"] : <M, N, i64> -> <[m, n], i64>
+      %3 = sched.index "n" : !sched.val<[n], i64>
+      %4 = sched.map mul(%2, %3) : (!sched.val<[m, n], i64>, !sched.val<[n], i64>) -> !sched.val<[m, n], i64>
+      %5 = sched.accumulate sum(%4) : (!sched.val<[m, n], i64>) -> !sched.val<[], i64>
+      sched.yield %5 : !sched.val<[], i64>
+    }
+    sched.store %1, %out[] : <[], i64>, <i64>
+  }
+  return %0 : !gir.tensor<i64>
+}
+// GPU-LABEL: func.func @transposed
+// GPU: dims [stream m = M tile 1, stream n = N tile 1]
+func.func @transposed(%x: !gir.tensor<N, M, f32> {gir.contiguous}) -> !gir.tensor<f32> {
+  %0 = sched.kernel @transposed_0(%in = %x : !gir.tensor<N, M, f32>) -> (%out : !gir.tensor<f32>)
+      dims [stream m = M tile 1, stream n = N tile 1] order [] {
+    %1 = sched.stream over [m, n] live ["0", "N"] full ["0", "N"] lag 0.0 -> !sched.val<[], f32> {
+      %2 = sched.load %in["n", "m"] : <N, M, f32> -> <[m, n], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[m, n], f32>) -> !sched.val<[], f32>
+      sched.yield %3 : !sched.val<[], f32>
+    }
+    sched.store %1, %out[] : <[], f32>, <f32>
+  }
+  return %0 : !gir.tensor<f32>
+}

@@ -1,0 +1,44 @@
+// RUN: %tessera_opt %s --sched-select-backend=target=sm_90 | FileCheck %s
+// RUN: %tessera_opt %s --sched-select-backend=target=sm_90:ptx | FileCheck %s --check-prefix=ONE --implicit-check-not=sched.backend
+
+// What is bound by memory is compiled through PTX; rows of a copy that are padded are not.
+// CHECK-LABEL: func.func @negate
+// CHECK: attributes {sched.backend = "ptx"}
+// ONE-LABEL: func.func @negate
+func.func @negate(%x: !gir.tensor<4096, f32> {gir.contiguous}) -> !gir.tensor<4096, f32> {
+  %0 = sched.kernel @negate_0(%in = %x : !gir.tensor<4096, f32>) -> (%out : !gir.tensor<4096, f32>) dims [parallel i = 4096 tile 1] order [i] {
+    %1 = sched.load %in["i"] : <4096, f32> -> <[i], f32>
+    %2 = sched.map neg(%1) : (!sched.val<[i], f32>) -> !sched.val<[i], f32>
+    sched.store %2, %out["i"] : <[i], f32>, <4096, f32>
+  }
+  return %0 : !gir.tensor<4096, f32>
+}
+// CHECK-LABEL: func.func @copy
+// CHECK: attributes {sched.backend = "cuda_tile", sched.pads_rows}
+func.func @copy(%x: !gir.tensor<64, 33, bf16> {gir.contiguous}) -> !gir.tensor<64, 40, bf16> {
+  %0 = sched.kernel @copy_0(%in = %x : !gir.tensor<64, 33, bf16>) -> (%out : !gir.tensor<64, 40, bf16>)
+      dims [parallel i = 64 tile 1, parallel j = 33 tile 1] order [j, i] attributes {sched.pads_rows} {
+    %1 = sched.load %in["i", "j"] : <64, 33, bf16> -> <[i, j], bf16>
+    sched.store %1, %out["i", "j"] : <[i, j], bf16>, <64, 40, bf16>
+  }
+  return %0 : !gir.tensor<64, 40, bf16>
+}
+// A contraction of vectors goes to the other backend.
+// CHECK-LABEL: func.func @dot
+// CHECK: attributes {sched.backend = "cuda_tile", sched.contracts}
+func.func @dot(%x: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %y: !gir.tensor<4096, bf16> {gir.contiguous}) -> !gir.tensor<4096, f32> {
+  %0 = sched.kernel @dot_0(%in = %x : !gir.tensor<4096, 4096, bf16>, %in_0 = %y : !gir.tensor<4096, bf16>) -> (%out : !gir.tensor<4096, f32>)
+      dims [parallel i = 4096 tile 1, stream k = 4096 tile 1] order [i] attributes {sched.contracts} {
+    %1 = sched.stream over [k] live ["0", "4096"] full ["0", "4096"] lag 0.0 -> !sched.val<[i], f32> {
+      %2 = sched.load %in["i", "k"] : <4096, 4096, bf16> -> <[i, k], bf16>
+      %3 = sched.cast %2 : <[i, k], bf16> -> <[i, k], f32>
+      %4 = sched.load %in_0["k"] : <4096, bf16> -> <[k], bf16>
+      %5 = sched.cast %4 : <[k], bf16> -> <[k], f32>
+      %6 = sched.map mul(%3, %5) : (!sched.val<[i, k], f32>, !sched.val<[k], f32>) -> !sched.val<[i, k], f32>
+      %7 = sched.accumulate sum(%6) : (!sched.val<[i, k], f32>) -> !sched.val<[i], f32>
+      sched.yield %7 : !sched.val<[i], f32>
+    }
+    sched.store %1, %out["i"] : <[i], f32>, <4096, f32>
+  }
+  return %0 : !gir.tensor<4096, f32>
+}

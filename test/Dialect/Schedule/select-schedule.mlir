@@ -1,0 +1,27 @@
+// RUN: %tessera_opt %s --sched-select-schedule=target=sm_90:ptx | FileCheck %s --check-prefixes=CHECK,HOPPER
+// RUN: %tessera_opt %s --sched-select-schedule=target=sm_90 | FileCheck %s --check-prefixes=CHECK,EITHER
+// RUN: %tessera_opt %s --sched-select-schedule='target=x86-64-v4 cores=4' | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: not %tessera_opt %s --sched-select-schedule=target=z80 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: error: expected a CPU or a GPU with its backend as target, got 'z80'
+
+// Tiles that the kernel had before are ignored. The kernel's backend decides which model chooses.
+// CHECK-LABEL: func.func @matmul
+// HOPPER: dims [parallel i = 4096 tile 128, stream k = 4096 tile 64, parallel j = 4096 tile 256] order [j, i] launch <num_warps = 8, persistent_ctas = 132> tuning <raster_group = 16, num_stages = 4, use_tma = 1, wgmma = 1>
+// EITHER: dims [parallel i = 4096 tile 128, stream k = 4096 tile 64, parallel j = 4096 tile 256] order [j, i] launch <num_warps = 8, persistent_ctas = 132> tuning <raster_group = 16>
+// AVX512: dims [parallel i = 4096 tile 512, stream k = 4096 tile 256, parallel j = 4096 tile 512] order [j, i]
+func.func @matmul(%a: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %b: !gir.tensor<4096, 4096, bf16> {gir.contiguous}) -> !gir.tensor<4096, 4096, bf16> {
+  %0 = sched.kernel @matmul_0(%in = %a : !gir.tensor<4096, 4096, bf16>, %in_0 = %b : !gir.tensor<4096, 4096, bf16>) -> (%out : !gir.tensor<4096, 4096, bf16>)
+      dims [parallel i = 4096 tile 7, stream k = 4096 tile 1, parallel j = 4096 tile 1] order [j, i] attributes {sched.backend = "cuda_tile"} {
+    %1 = sched.stream over [k] live ["0", "4096"] full ["0", "4096"] lag 0.0 -> !sched.val<[i, j], f32> {
+      %3 = sched.load %in["i", "k"] : <4096, 4096, bf16> -> <[i, k], bf16>
+      %4 = sched.cast %3 : <[i, k], bf16> -> <[i, k], f32>
+      %5 = sched.load %in_0["k", "j"] : <4096, 4096, bf16> -> <[k, j], bf16>
+      %6 = sched.cast %5 : <[k, j], bf16> -> <[k, j], f32>
+      %7 = sched.accumulate sum(%4, %6) : (!sched.val<[i, k], f32>, !sched.val<[k, j], f32>) -> !sched.val<[i, j], f32>
+      sched.yield %7 : !sched.val<[i, j], f32>
+    }
+    %2 = sched.cast %1 : <[i, j], f32> -> <[i, j], bf16>
+    sched.store %2, %out["i", "j"] : <[i, j], bf16>, <4096, 4096, bf16>
+  }
+  return %0 : !gir.tensor<4096, 4096, bf16>
+}
