@@ -60,7 +60,9 @@ Names tessera::dimsByPosition(ArrayRef<SymExpr> index,
 }
 
 /// Whether a weight is relative to the running gauge of its own stream, and not to a final one.
-static bool isRunning(WeighOp weigh) { return isa_and_nonnull<GaugeOp>(weigh.getGauge().getDefiningOp()); }
+static bool isRunning(WeighOp weigh) {
+  return isa_and_nonnull<GaugeOp>(weigh.getGauge().getDefiningOp());
+}
 
 /// Instructions for one element, about.
 static int64_t instructionsOf(Operation *op) {
@@ -271,8 +273,8 @@ void Describer::describeOperands() {
   bool gathers = false; // at indices that are known only once they are read
   trees.visit(roots, [&](Operation *op) {
     if (auto map = dyn_cast<MapOp>(op))
-      shape.draws |= map.getScalarOp() == ScalarOp::Philox ||
-                     map.getScalarOp() == ScalarOp::PhiloxUpper;
+      shape.draws |=
+          map.getScalarOp() == ScalarOp::Philox || map.getScalarOp() == ScalarOp::PhiloxUpper;
     auto load = dyn_cast<LoadOp>(op);
     if (!load)
       return;
@@ -398,7 +400,8 @@ static Value withoutCasts(Value side) {
 /// Bytes of the narrowest type that an operand has before it is multiplied.
 static unsigned narrowestBytes(Value side) {
   unsigned bits = elementOf(side).getIntOrFloatBitWidth();
-  for (auto cast = side.getDefiningOp<CastOp>(); cast; cast = cast.getInput().getDefiningOp<CastOp>())
+  for (auto cast = side.getDefiningOp<CastOp>(); cast;
+       cast = cast.getInput().getDefiningOp<CastOp>())
     bits = std::min(bits, elementOf(cast.getInput()).getIntOrFloatBitWidth());
   return (bits + 7) / 8;
 }
@@ -412,8 +415,7 @@ static Value withoutWeight(Value value) {
   if (isWeight(value))
     return nullptr;
   auto map = value.getDefiningOp<MapOp>();
-  bool isWeighted =
-      map && map.getScalarOp() == ScalarOp::Mul && isWeight(map.getInputs().front());
+  bool isWeighted = map && map.getScalarOp() == ScalarOp::Mul && isWeight(map.getInputs().front());
   return isWeighted ? map.getInputs()[1] : value;
 }
 

@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
 #include "GpuChooser.h"
+#include "tessera/CostModel/WarpgroupCosts.h"
 #include "tessera/CostModel/WgmmaTiles.h"
 #include "tessera/Target/CudaLimits.h"
 
@@ -28,6 +29,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace tessera;
 
@@ -37,11 +39,70 @@ public:
   using GpuChooserBase::GpuChooserBase;
 
 private:
-  /// Tiles for wgmma on 16-bit operands, the largest first: a thread holds 128 accumulators while
-  /// there are some waves of CTAs. With half of that, two CTAs share an SM, and with a quarter more
-  /// SMs have one. If these are too few, two CTAs of a cluster share a tile. If requests for rows
-  /// take longer than the MMAs, they share its columns and multicast its rows. Smaller contractions
-  /// do not use wgmma.
+  /// The size of a contraction with these last dimensions of its sides; other parallel dimensions
+  /// are batches.
+  ContractionSize sizeOf(const Dim &rows, const Dim &columns, const Dim &over,
+                         int64_t products) const {
+    ContractionSize size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
+    size.products = products;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
+        size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
+    return size;
+  }
+
+  /// The schedule of a contraction by wgmma with the smallest predicted time. False if its output
+  /// tiles are too few for the device.
+  bool selectWarpgroups(Dim &rows, Dim &columns, Dim &over, int64_t products) {
+    using namespace grouped;
+    if (!machine.warpgroupCosts)
+      return false;
+    ContractionSize size = sizeOf(rows, columns, over, products);
+    SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};
+    int64_t smallest = llvm::divideCeil(size.rows, kHeight) *
+                       llvm::divideCeil(size.columns, kWidth / products) * size.batches;
+    if (!shape.batchInvariant && !fillsDevice(smallest, machine.cores))
+      return false;
+    constexpr int64_t fewestSteps = 8, mostParts = 32;
+    int64_t maxParts = shape.canSplit && !shape.batchInvariant && products == 1
+                           ? std::clamp<int64_t>(size.depth / 64 / fewestSteps, 1, mostParts)
+                           : 1;
+    WarpgroupSchedule best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts)) {
+      // Tiles are no larger than what they cover.
+      if (each.height > std::max(kSide, rowsOf(rows, kTallest)) ||
+          each.width > std::max(kSide, bounded(columns, 2 * kWidth)))
+        continue;
+      double time = predictTime(*machine.warpgroupCosts, limits, size, each);
+      if (time < least) {
+        least = time;
+        best = each;
+      }
+    }
+    rows.tile = best.height;
+    columns.tile = best.width;
+    over.tile = std::max<int64_t>(16, bounded(over, 64));
+    int64_t residents = residentCtas(limits, size, best);
+    choose(LaunchField::NumWarps, 4 * best.groups());
+    if (best.persistent && programs() > best.persistent)
+      choose(LaunchField::PersistentCtas, best.persistent);
+    if (best.parts > 1)
+      choose(LaunchField::StreamParts, best.parts);
+    choose(TuningField::NumStages, best.stages);
+    choose(TuningField::UseTma, 1);
+    choose(TuningField::Wgmma, 1);
+    if (residents > 1)
+      choose(TuningField::MinCtasPerSm, residents);
+    // CTAs that all run at once need no rasterization, which would cost divisions.
+    if (programs() > residents * machine.cores)
+      choose(TuningField::RasterGroup, residents > 1 ? 8 : 16);
+    return true;
+  }
+
+  /// Tiles for wgmma on 16-bit operands of contractions with few output tiles: if these do not fill
+  /// the device, two CTAs of a cluster share a tile. If requests for rows take longer than the
+  /// MMAs, they share its columns and multicast its rows. Smaller contractions do not use wgmma.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
     constexpr int64_t depth = 64, longSum = 4096, briefSum = 1024;
@@ -49,6 +110,8 @@ private:
     if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth ||
         rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
       return false;
+    if (selectWarpgroups(rows, columns, over, products))
+      return true;
     struct Choice {
       int64_t height, width, stages, residents, sharers;
       double waves; // of blocks, at least

@@ -44,6 +44,8 @@ MachineModel tessera::ptxMachineModel(const GpuDescription &gpu) {
   machine.multipliesBytes = gpu.has(GpuFeature::MmaInt8);
   machine.tilesInRegisters = true;
   machine.warpgroups = gpu.has(GpuFeature::Wgmma);
+  if (machine.warpgroups)
+    machine.warpgroupCosts = &kHopperCosts;
   machine.copiesRows = gpu.has(GpuFeature::Tma);
   machine.cachePolicies = gpu.has(GpuFeature::CachePolicies);
   machine.sharedBytes = gpu.sm.sharedBytes;

@@ -8,6 +8,7 @@
 #ifndef TESSERA_COSTMODEL_COSTMODEL_H
 #define TESSERA_COSTMODEL_COSTMODEL_H
 
+#include "tessera/CostModel/WarpgroupCosts.h"
 #include "tessera/Dialect/Common/LaunchConfig.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 
@@ -46,6 +47,8 @@ struct MachineModel {
   bool tilesInRegisters = false;
   /// GPU: wgmma on tiles of 16-bit elements in shared memory.
   bool warpgroups = false;
+  /// GPU: what contractions by wgmma cost; null where nobody has measured it.
+  const WarpgroupCosts *warpgroupCosts = nullptr;
   /// GPU: bulk copies load unaligned rows into shared memory, and store them from there.
   bool copiesRows = false;
   /// GPU: kernels can set cache policies of the L2.

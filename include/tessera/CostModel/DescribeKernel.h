@@ -12,9 +12,8 @@ namespace tessera {
 KernelShape describeKernel(sched::KernelOp kernel, const SizeFacts &facts);
 
 /// The dimensions of an index by where they occur in it, outermost first.
-std::vector<std::string>
-dimsByPosition(llvm::ArrayRef<SymExpr> index,
-               llvm::function_ref<bool(const std::string &)> isDim);
+std::vector<std::string> dimsByPosition(llvm::ArrayRef<SymExpr> index,
+                                        llvm::function_ref<bool(const std::string &)> isDim);
 
 /// Writes the tiles, the launch configuration and the tuning of a description into its kernel.
 void writeSchedule(const KernelShape &shape, sched::KernelOp kernel);

@@ -12,9 +12,9 @@ namespace tessera::sched {
 
 /// Calls `perform` for each kernel of a module, with the machine model of a target. It is an error
 /// if there is no such target.
-inline mlir::LogicalResult forEachKernel(
-    mlir::ModuleOp module, const std::string &target, int64_t cores,
-    llvm::function_ref<void(const MachineModel &, const SizeFacts &, KernelOp)> perform) {
+inline mlir::LogicalResult
+forEachKernel(mlir::ModuleOp module, const std::string &target, int64_t cores,
+              llvm::function_ref<void(const MachineModel &, const SizeFacts &, KernelOp)> perform) {
   std::optional<MachineModel> machine = parseMachineModel(target, cores);
   if (!machine)
     return module.emitError("expected a CPU or a GPU with its backend as target, got '")

@@ -272,8 +272,9 @@ static bool readsMatrix(ValueRange values, ArrayRef<StringAttr> columns, ArrayRe
     if (isa<LoadOp>(op) && contains(dimsOf(value), over) && !run.occursIn(dimsOf(value)) &&
         contains(dimsOf(value), columns))
       return true;
-    return llvm::any_of(op->getOperands(),
-                        [&](Value operand) { return isa<ValType>(operand.getType()) && reads(operand); });
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return isa<ValType>(operand.getType()) && reads(operand);
+    });
   };
   return llvm::any_of(values, reads);
 }
@@ -289,7 +290,8 @@ static bool multipliesByMatrix(KernelOp kernel, const Run &run) {
       return WalkResult::advance();
     ArrayAttr names = reduce ? reduce.getOver() : cast<StreamOp>(op->getParentOp()).getOver();
     SmallVector<StringAttr> over(names.getAsRange<StringAttr>());
-    ValueRange values = reduce ? ValueRange(reduce.getValues()) : ValueRange(accumulate.getValues());
+    ValueRange values =
+        reduce ? ValueRange(reduce.getValues()) : ValueRange(accumulate.getValues());
     return readsMatrix(values, dimsOf(op->getResult(0)), over, run) ? WalkResult::interrupt()
                                                                     : WalkResult::advance();
   });

@@ -55,7 +55,11 @@ static bool visitsAll(StreamOp stream) {
 static Split chooseSplit(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape, StreamOp stream) {
   constexpr int64_t fewest = 8;
-  Split split{1, shape.streamOrder.back(), shape.launch};
+  Split split{1, shape.streamOrder.back(), shape.launch.without({LaunchField::StreamParts})};
+  if (std::optional<int64_t> parts = shape.launch.get(LaunchField::StreamParts)) {
+    split.parts = *parts;
+    return split;
+  }
   int64_t programs = 1, blocks = 1, elements = 1, tile = 1, most = 0;
   std::string longest = split.along;
   for (const KernelShape::Dim &dim : shape.dims) {
@@ -151,8 +155,7 @@ private:
 /// Finds a name for the dimension of the parts that nothing else has.
 void Splitter::nameDim() {
   std::set<std::string> used;
-  auto symbols =
-      kernel->getParentOp()->getAttrOfType<DictionaryAttr>(gir::kSymbolsAttr);
+  auto symbols = kernel->getParentOp()->getAttrOfType<DictionaryAttr>(gir::kSymbolsAttr);
   for (NamedAttribute symbol : symbols ? symbols.getValue() : ArrayRef<NamedAttribute>())
     used.insert(symbol.getName().str());
   for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>()) {
@@ -324,8 +327,9 @@ void Splitter::emitMergeStream(KernelOp merge, unsigned first, IRMapping &mappin
   Location loc = kernel.getLoc();
   std::string count = std::to_string(split.parts);
   ArrayAttr range = builder.getStrArrayAttr({"0", count});
-  auto merged = StreamOp::create(builder, loc, stream.getResultTypes(), builder.getArrayAttr({part}),
-                                 range, range, builder.getF64FloatAttr(0));
+  auto merged =
+      StreamOp::create(builder, loc, stream.getResultTypes(), builder.getArrayAttr({part}), range,
+                       range, builder.getF64FloatAttr(0));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&merged.getBody().emplaceBlock());
   llvm::DenseMap<Value, Value> gauges, weights, references;
@@ -341,8 +345,8 @@ void Splitter::emitMergeStream(KernelOp merge, unsigned first, IRMapping &mappin
       gauges[state] = GaugeOp::create(builder, gauge.getLoc(), type, loaded, gauge.getScaleAttr(),
                                       gauge.getIndicatorAttr());
       if (!gauge.getIndicator())
-        weights[state] = WeighOp::create(builder, gauge.getLoc(), loadedType, loaded,
-                                         gauges[state], gauge.getScaleAttr());
+        weights[state] = WeighOp::create(builder, gauge.getLoc(), loadedType, loaded, gauges[state],
+                                         gauge.getScaleAttr());
       references[state] = loaded;
       yields.push_back(gauges[state]);
       continue;
@@ -357,9 +361,9 @@ void Splitter::emitMergeStream(KernelOp merge, unsigned first, IRMapping &mappin
       Value counts = map(ScalarOp::Eq, {own, gauge}, loc);
       if (isa<FloatType>(cast<ValType>(own.getType()).getElementType()))
         counts = map(ScalarOp::Or, {counts, map(ScalarOp::IsNan, {own}, loc)}, loc);
-      auto none = ConstantOp::create(
-          builder, loc, ValType::get(builder.getContext(), {}, type.getElementType()),
-          unitOf(accumulate.getReduceOp(), type.getElementType()));
+      auto none = ConstantOp::create(builder, loc,
+                                     ValType::get(builder.getContext(), {}, type.getElementType()),
+                                     unitOf(accumulate.getReduceOp(), type.getElementType()));
       loaded = map(ScalarOp::Where, {counts, loaded, none}, loc);
     }
     yields.push_back(

@@ -1,0 +1,81 @@
+//===- WarpgroupCosts.h - Predicted times of contractions by wgmma -*- C++ -*-===//
+//
+// The time of a contraction whose operands TMA brings into a ring of stages, from which warpgroups
+// multiply. A k-step takes as long as its slowest part: the tensor cores, the operands from the L2
+// cache, the instructions around a wgmma, or the latency of memory shared by the stages ahead. An
+// output tile takes its k-steps and an epilogue. An SM computes its share of the tiles one after
+// another, or several CTAs at once. The whole takes at least the time of memory and of the tensor
+// cores at their sustained clock.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_COSTMODEL_WARPGROUPCOSTS_H
+#define TESSERA_COSTMODEL_WARPGROUPCOSTS_H
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+/// What a chip takes for the parts of such a contraction. Cycles are those of an SM.
+struct WarpgroupCosts {
+  double cyclesPerUs;
+  double l2BytesPerCycle;       ///< from the L2 cache to one SM
+  double l2BytesPerCycleOfAll;  ///< to all SMs
+  double fillBytesPerCycle;     ///< of one stage, once its first byte has arrived
+  double hitLatency;            ///< cycles until a load that hits the L2 cache arrives
+  double missLatency;           ///< the same from memory
+  double l2Operands;            ///< bytes of operands up to which loads hit the L2 cache
+  double dramBytesPerUs;        ///< of a kernel that reads and writes memory
+  double tensorFlopPerUs;       ///< at the clock of a long kernel
+  double tensorEfficiency;      ///< of a wgmma, of its rate
+  double stepCycles;            ///< the least cycles of a k-step of one warpgroup
+  double stepCyclesPerGroup;    ///< in addition for each further warpgroup
+  double stepCyclesPersistent;  ///< in addition in a persistent CTA
+  double ctaCycles;             ///< from a CTA's launch to its first load
+  double persistentTileCycles;  ///< from one tile of a persistent CTA to the next
+  double tileCycles;            ///< of an epilogue
+  double rowCycles;             ///< of an epilogue, for each row of the tile
+  double elementCycles;         ///< of an epilogue, for each element of a warp
+  double storeCyclesPerElement; ///< of an SM that stores one tile while it computes others
+  double launchUs;              ///< of a kernel
+  double stepOverlap, timeOverlap; ///< exponents: how sharply the slowest part decides
+};
+
+/// The costs of Hopper (sm_90), measured on an H200.
+extern const WarpgroupCosts kHopperCosts;
+
+/// The size of a contraction of 16-bit operands. Sizes of all batches and other dimensions that are
+/// not multiplied are `batches`.
+struct ContractionSize {
+  int64_t rows = 1, columns = 1, depth = 1, batches = 1;
+  int64_t products = 1; ///< contractions that share the tile's rows, columns and k-steps
+};
+
+/// A schedule of a contraction by wgmma.
+struct WarpgroupSchedule {
+  int64_t height = 128, width = 128, stages = 4;
+  int64_t persistent = 0; ///< CTAs of a persistent kernel; 0: a CTA for each tile
+  int64_t parts = 1;      ///< of the K dimension, which a second kernel adds
+  int64_t groups() const { return height >= 128 ? 2 : 1; }
+};
+
+/// Limits of a chip that decide how many CTAs an SM holds.
+struct SmLimits {
+  int64_t sms = 1, sharedBytes = 0, sharedBytesPerCta = 0, registers = 65536;
+};
+
+/// The CTAs of a schedule that an SM holds at once.
+int64_t residentCtas(const SmLimits &limits, const ContractionSize &size,
+                     const WarpgroupSchedule &schedule);
+
+/// All schedules that an SM can hold, with K split into at most `maxParts`.
+std::vector<WarpgroupSchedule> warpgroupSchedules(const SmLimits &limits,
+                                                  const ContractionSize &size, int64_t maxParts);
+
+/// The predicted time in microseconds.
+double predictTime(const WarpgroupCosts &costs, const SmLimits &limits, const ContractionSize &size,
+                   const WarpgroupSchedule &schedule);
+
+} // namespace tessera
+
+#endif

@@ -1,0 +1,156 @@
+//===- WarpgroupCosts.cpp - Predicted times of contractions by wgmma ------===//
+#include "tessera/CostModel/WarpgroupCosts.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+using namespace tessera;
+
+/// The depth of a k-step, and the bytes of an operand's element.
+static constexpr int64_t kStep = 64, kBytes = 2;
+
+/// The H200. The constants are fitted to the measured times of half of the shapes in
+/// unittests/CostModel/measurements (see its README); the other half judges them.
+const WarpgroupCosts tessera::kHopperCosts = {
+    .cyclesPerUs = 1755,
+    .l2BytesPerCycle = 83.6,
+    .l2BytesPerCycleOfAll = 9800,
+    .fillBytesPerCycle = 61.9,
+    .hitLatency = 357,
+    .missLatency = 904,
+    .l2Operands = 30e6,
+    .dramBytesPerUs = 4.28e6,
+    .tensorFlopPerUs = 0.857e9,
+    .tensorEfficiency = 0.98,
+    .stepCycles = 300,
+    .stepCyclesPerGroup = 116,
+    .stepCyclesPersistent = 33,
+    .ctaCycles = 522,
+    .persistentTileCycles = 99,
+    .tileCycles = 4.7,
+    .rowCycles = 5.17,
+    .elementCycles = 0.334,
+    .storeCyclesPerElement = 0.091,
+    .launchUs = 1.08,
+    .stepOverlap = 7.93,
+    .timeOverlap = 3.1,
+};
+
+/// The largest of some times, and a little of the others: they overlap, but not completely.
+static double slowest(std::initializer_list<double> times, double exponent) {
+  double most = std::max(times), sum = 0;
+  for (double time : times)
+    sum += std::pow(time / most, exponent);
+  return most * std::pow(sum, 1 / exponent);
+}
+
+int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &size,
+                              const WarpgroupSchedule &schedule) {
+  constexpr int64_t barriers = 2048, otherRegisters = 56;
+  int64_t threads = 128 * schedule.groups(), area = schedule.height * schedule.width;
+  int64_t shared =
+      (schedule.height + size.products * schedule.width) * kStep * kBytes * schedule.stages +
+      barriers + (schedule.persistent ? area * kBytes : 0);
+  int64_t registers = size.products * area / threads + otherRegisters;
+  int64_t resident = std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
+  if (schedule.persistent)
+    resident = std::min(resident, std::max<int64_t>(1, schedule.persistent / limits.sms));
+  return std::clamp<int64_t>(resident, 1, 8);
+}
+
+std::vector<WarpgroupSchedule> tessera::warpgroupSchedules(const SmLimits &limits,
+                                                           const ContractionSize &size,
+                                                           int64_t maxParts) {
+  constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, fewestStages = 3, mostStages = 7;
+  std::vector<WarpgroupSchedule> result;
+  for (int64_t height : sides)
+    for (int64_t width : sides) {
+      int64_t step = (height + size.products * width) * kStep * kBytes;
+      if (height * width * size.products > largest)
+        continue;
+      for (int64_t stages = fewestStages; stages <= mostStages; ++stages) {
+        if (stages * step + 2048 > limits.sharedBytesPerCta)
+          break;
+        for (int64_t parts = 1; parts <= maxParts; parts *= 2)
+          for (int64_t persistent : {int64_t(0), limits.sms, 2 * limits.sms}) {
+            WarpgroupSchedule schedule{height, width, stages, persistent, parts};
+            bool fits = persistent <= limits.sms ||
+                        residentCtas(limits, size, schedule) * limits.sms >= persistent;
+            if (fits && (parts == 1 || !persistent))
+              result.push_back(schedule);
+          }
+      }
+    }
+  return result;
+}
+
+double tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
+                            const ContractionSize &size, const WarpgroupSchedule &schedule) {
+  double height = double(schedule.height), width = double(schedule.width * size.products);
+  double elements = height * width;
+  int64_t tiles = llvm::divideCeil(size.rows, schedule.height) *
+                  llvm::divideCeil(size.columns, schedule.width) * size.batches * schedule.parts;
+  double steps = double(llvm::divideCeil(llvm::divideCeil(size.depth, kStep), schedule.parts));
+  int64_t sms = limits.sms, perSm = llvm::divideCeil(tiles, sms);
+  int64_t together = std::min(residentCtas(limits, size, schedule), perSm);
+  double working = double(std::min(sms, tiles));
+
+  // A k-step: a wgmma takes half a cycle for each column of 64 rows and 16 elements of K, and no
+  // less than its operands take from shared memory.
+  double tensor = height / 64 * double(kStep / 16) * std::max(width / 2, 16 + width / 4) /
+                  costs.tensorEfficiency;
+  double bytes = (height + width) * double(kStep * kBytes);
+  double traffic =
+      bytes / std::min(costs.l2BytesPerCycle, costs.l2BytesPerCycleOfAll / working);
+  double depth = double(size.depth), rows = double(size.rows), columns = double(size.columns);
+  double batches = double(size.batches), products = double(size.products);
+  double operands = double(kBytes) * batches * depth * (rows + products * columns);
+  double latency = operands < costs.l2Operands ? costs.hitLatency : costs.missLatency;
+  double issue = costs.stepCycles + costs.stepCyclesPerGroup * double(schedule.groups() - 1) +
+                 (schedule.persistent ? costs.stepCyclesPersistent : 0);
+  double alone = slowest({issue, (latency + bytes / costs.fillBytesPerCycle) /
+                                     double(schedule.stages - 1)},
+                         costs.stepOverlap);
+  auto loop = [&](double ctas) {
+    return steps * slowest({ctas * tensor, ctas * traffic, alone}, costs.stepOverlap);
+  };
+  double warps = 4 * double(schedule.groups());
+  double epilogue = costs.tileCycles + costs.rowCycles * height +
+                    costs.elementCycles * elements / warps * (schedule.parts > 1 ? 2 : 1);
+
+  double cycles = 0;
+  if (schedule.persistent) {
+    double rounds = double(llvm::divideCeil(tiles, sms * together));
+    cycles = costs.ctaCycles + latency +
+             rounds * (loop(double(together)) + epilogue + costs.persistentTileCycles);
+  } else {
+    // CTAs on one SM hide each other's start and end, and share what both need.
+    auto round = [&](double ctas) {
+      double serial = costs.ctaCycles + latency + epilogue;
+      return std::max(loop(ctas) + serial,
+                      ctas * (steps * std::max(tensor, traffic) +
+                              costs.storeCyclesPerElement * elements) +
+                          serial / ctas);
+    };
+    cycles = double(perSm / together) * round(double(together));
+    if (int64_t rest = perSm % together)
+      cycles += round(double(rest));
+  }
+  double results = batches * products * rows * columns;
+  double memory = (operands + double(kBytes) * results) / costs.dramBytesPerUs;
+  double flop = 2 * results * depth;
+  double time = slowest({slowest({cycles / costs.cyclesPerUs, memory}, costs.timeOverlap),
+                         flop / costs.tensorFlopPerUs},
+                        costs.timeOverlap) +
+                costs.launchUs;
+  if (schedule.parts == 1)
+    return time;
+  // Partial sums in fp32 are written, and read by a kernel that waits for the first one.
+  constexpr double partBytes = 4;
+  double moved = (2 * partBytes * double(schedule.parts) + double(kBytes)) * results;
+  return time + 2 * costs.launchUs + costs.missLatency / costs.cyclesPerUs +
+         moved / costs.dramBytesPerUs;
+}
