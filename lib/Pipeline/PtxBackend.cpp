@@ -130,8 +130,12 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   manager.addPass(tile::createTilePrefetchMmaOperands());
   manager.addPass(tile::createTileAllocateShared());
   manager.addPass(tile::createTilePlaceBarriers());
-  if (has(GpuFeature::Wgmma))
+  if (has(GpuFeature::Wgmma)) {
     manager.addPass(tile::createTileJoinWgmma());
+    manager.addPass(tile::createTileFenceWgmma());
+    manager.addPass(tile::createTileOrderWgmmaWaits());
+  }
+  manager.addPass(tile::createTileReverseGrid());
 }
 
 LogicalResult PtxBackend::lower(ModuleOp module) const {

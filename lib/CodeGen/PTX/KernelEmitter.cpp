@@ -133,39 +133,6 @@ Value KernelEmitter::assembly(StringRef text, StringRef constraints, Type result
 // Control
 //===----------------------------------------------------------------------===//
 
-/// How a value changes along the first dimension of the grid: not at all (0), or it grows (1);
-/// none: unknown.
-static std::optional<int> growthOf(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return 0;
-  if (auto id = dyn_cast<tile::ProgramIdOp>(op))
-    return id.getDim() == 0;
-  int most = 0;
-  for (Value operand : op->getOperands()) {
-    std::optional<int> growth =
-        isa<IndexType, IntegerType>(operand.getType()) ? growthOf(operand) : std::nullopt;
-    if (!growth)
-      return std::nullopt;
-    most = std::max(most, *growth);
-  }
-  bool keepsOrder = isa<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp>(op) ||
-                    (isa<arith::MulIOp, arith::FloorDivSIOp, arith::CeilDivSIOp>(op) &&
-                     getConstantIntValue(op->getOperand(1)).value_or(0) > 0);
-  return most == 0 || keepsOrder ? std::optional(most) : std::nullopt;
-}
-
-/// Whether loops get longer along the grid. The CTAs then run in reverse order, so that the last
-/// wave has the short ones.
-static bool hasGrowingLoops(tile::KernelOp kernel) {
-  return kernel
-      .walk([](scf::ForOp loop) {
-        return growthOf(loop.getUpperBound()) == 1 ? WalkResult::interrupt()
-                                                   : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 void KernelEmitter::declare() {
   entry = function.addEntryBlock(e.b);
   e.setConstantBlock(entry);
@@ -222,15 +189,16 @@ void KernelEmitter::declare() {
   });
   SmallVector<Value> ctaIds = {special("ctaid.x"), special("ctaid.y"), special("ctaid.z")};
   ctaIds.resize(launchAxes(kernel));
-  bool hasGridAxis = ctaIds.size() > 1 || kernel.getGridRank() == 1;
-  if (hasGridAxis && cluster == 1 && !kernel.getField(LaunchField::PersistentCtas) &&
-      hasGrowingLoops(kernel))
-    ctaIds[0] = e.subI(e.subI(special("nctaid.x"), e.integer(1, e.i32)), ctaIds[0]);
   // The CTAs of a cluster are neighbours in the grid.
-  if (cluster > 1) {
+  auto clustersIn = [&](Value ctas) -> Value {
+    return cluster == 1 ? ctas
+                        : LLVM::LShrOp::create(e.b, ctas, e.integer(llvm::Log2_32(cluster), e.i32));
+  };
+  if (cluster > 1)
     ctaRank = e.andI(ctaIds[0], e.integer(cluster - 1, e.i32));
-    ctaIds[0] = LLVM::LShrOp::create(e.b, ctaIds[0], e.integer(llvm::Log2_32(cluster), e.i32));
-  }
+  ctaIds[0] = clustersIn(ctaIds[0]);
+  if (kernel.isOn(TuningField::ReverseGrid))
+    ctaIds[0] = e.subI(e.subI(clustersIn(special("nctaid.x")), e.integer(1, e.i32)), ctaIds[0]);
   computeProgramIds(ctaIds, grid);
   bool hasWgmma =
       kernel.walk([](tile::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
@@ -448,15 +416,6 @@ LogicalResult KernelEmitter::emitIndex(Operation *op) {
   return success();
 }
 
-/// Whether a loop only issues bulk copies of rows, so that one thread runs it alone.
-static bool onlyIssuesRowCopies(scf::ForOp loop) {
-  return !loop.getNumResults() &&
-         llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
-           auto load = dyn_cast<tile::BulkLoadOp>(op);
-           return load ? !load.getWarp() : isa<arith::ConstantOp>(op);
-         });
-}
-
 /// How many elements the address of an element lies after a multiple of `by` elements.
 void KernelEmitter::emitMisalignment(tile::MisalignmentOp shift) {
   const View &view = views[shift.getView()];
@@ -614,7 +573,7 @@ std::optional<LogicalResult> KernelEmitter::emitAsyncOp(Operation *op) {
 
 LogicalResult KernelEmitter::emit(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    if (!onlyIssuesRowCopies(loop))
+    if (!loop->hasAttr(tile::kOneThreadAttr))
       return emitFor(loop);
     LogicalResult result = success();
     inOneThread([&] { result = emitFor(loop); });

@@ -117,7 +117,7 @@ private:
   Registers pinned(Registers sums);
   LogicalResult emitWgmma(tile::WgmmaOp mma);
   LogicalResult emitWgmmaWait(tile::WgmmaWaitOp wait);
-  void computeBefore(tile::WgmmaWaitOp wait);
+  void computeBefore(Value tile);
 
   // Shared memory (Shared.cpp)
   /// A read of shared memory that is emitted where a register is first used.
@@ -237,8 +237,7 @@ private:
   std::map<std::pair<std::string, Dim>, Value> threadParts;
   unsigned sharedBytes = 0;
   llvm::DenseMap<Value, LazyRead> reads;
-  /// Whether a wgmma.fence precedes the next wgmma.
-  bool isFenced = false;
+  bool isFenced = false; // whether a tile.wgmma_fence precedes the next wgmma, which emits it
   /// Per dsmem buffer, the register that counts its iterations.
   llvm::DenseMap<Value, Value> iterations;
   /// Per dsmem buffer, the elements that a thread keeps of those that it stores.

@@ -5,10 +5,8 @@
 // by an address.
 //
 // The instructions run asynchronously, so nothing may touch the accumulator registers before the
-// wait. They are therefore inputs and outputs of each instruction's text and of the wait's. The
-// fence is in the text of the wgmma after it, so that LLVM moves nothing into registers between the
-// two. A wgmma has a fence of its own where neither a wgmma nor a loop has left the accumulators in
-// their registers.
+// wait. They are therefore inputs and outputs of each instruction's text and of the wait's. A fence
+// is in the text of the wgmma after it, so that LLVM moves nothing into registers between the two.
 //
 // Two wgmma that are joined (tile-join-wgmma) share their instructions.
 //
@@ -127,14 +125,9 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
   if (mma.getParts() > 1)
     layout = layout.withoutDim(0);
   SmallVector<Registers, 2> sums;
-  // Accumulators that are moved into their registers need a fence after that.
-  bool isMoved = false;
-  for (tile::WgmmaOp product : products) {
+  for (tile::WgmmaOp product : products)
     sums.push_back(tiles[product.getAcc()]);
-    isMoved |=
-        !isa<BlockArgument>(product.getAcc()) && !product.getAcc().getDefiningOp<tile::WgmmaOp>();
-  }
-  isFenced |= isMoved;
+  isFenced |= mma.getFence();
   std::string type = element.isBF16() ? "bf16" : "f16";
   std::string name = "wgmma.mma_async.sync.aligned.m64n" +
                      std::to_string(n * int64_t(products.size())) + "k" + std::to_string(depth) +
@@ -151,7 +144,7 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
     for (unsigned i = 0; i < before.size(); ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
     text.text = std::string("{ .reg .b64 a, b;") + (isFenced ? " wgmma.fence.sync.aligned;" : "");
-    isFenced = isMoved || !left;
+    isFenced = mma.getFenceRows();
     auto moved = [&](StringRef to, const std::string &from, int64_t by) {
       text.text += (" add.s64 " + to + ", " + from + ", ").str() + std::to_string(by) + ";";
       return to.str();
@@ -188,36 +181,24 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
   return success();
 }
 
-/// The last reduction since a wgmma was committed or waited for.
-static tile::ReduceOp lastReduction(tile::WgmmaWaitOp wait) {
-  for (Operation *op = wait->getPrevNode(); op && !isa<tile::WgmmaCommitOp, tile::WgmmaWaitOp>(op);
-       op = op->getPrevNode())
-    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-      return reduce;
-  return nullptr;
-}
-
 /// ptxas hoists a wait over computations that do not depend on it, which then no longer overlap
 /// with the wgmma. It does not hoist over an instruction with effects. This emits one, predicated
-/// on a computed value that hardly ever occurs, where it does no harm.
-void KernelEmitter::computeBefore(tile::WgmmaWaitOp wait) {
-  constexpr unsigned kMost = 4; // registers in the condition
-  tile::ReduceOp reduce = lastReduction(wait);
-  if (!reduce || !elementOf(reduce).isF32() || tiles[reduce.getResult()].size() > kMost)
-    return;
+/// on a value of the tile that hardly ever occurs, where it does no harm.
+void KernelEmitter::computeBefore(Value tile) {
   std::string text = "{ .reg .pred p;", constraints;
-  for (auto [i, value] : llvm::enumerate(tiles[reduce.getResult()])) {
+  for (auto [i, value] : llvm::enumerate(tiles[tile])) {
     std::string number = std::to_string(i);
     text += (i ? " setp.eq.and.f32 p, $" + number + ", 0fFF7FFFFF, p;"
                : " setp.eq.f32 p, $" + number + ", 0fFF7FFFFF;");
     constraints += "f,";
   }
-  assembly(text + " @p nanosleep.u32 0; }", constraints + "~{memory}", Type(),
-           tiles[reduce.getResult()], /*hasEffects=*/true);
+  assembly(text + " @p nanosleep.u32 0; }", constraints + "~{memory}", Type(), tiles[tile],
+           /*hasEffects=*/true);
 }
 
 LogicalResult KernelEmitter::emitWgmmaWait(tile::WgmmaWaitOp wait) {
-  computeBefore(wait);
+  if (wait.getAfter())
+    computeBefore(wait.getAfter());
   Registers sums;
   for (Value tile : wait.getSums())
     sums.append(tiles[tile]);

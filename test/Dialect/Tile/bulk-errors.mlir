@@ -469,3 +469,53 @@ tile.kernel @cluster_arrivals(%i: index) grid 1 launch <num_warps = 8, cluster_s
   tile.mbarrier_arrive cluster %g[%i] : <1>
   tile.return
 }
+
+// -----
+
+tile.kernel @one_thread_of_a_branch(%is: i1) grid 1 {
+  // expected-error @+1 {{expected an scf.for without results for tile.one_thread}}
+  scf.if %is {
+  } {tile.one_thread}
+  tile.return
+}
+
+// -----
+
+tile.kernel @one_thread_with_results(%n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @+1 {{expected an scf.for without results for tile.one_thread}}
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c0) -> (index) {
+    scf.yield %s : index
+  } {tile.one_thread}
+  tile.return
+}
+
+// -----
+
+tile.kernel @one_thread_at_a_barrier(%n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    // expected-error @+1 {{expected a tile.bulk_load of the first warp in a loop with tile.one_thread}}
+    tile.barrier
+  } {tile.one_thread}
+  tile.return
+}
+
+// -----
+
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64] -> d0:128">
+!v = !tile.view<?x?xbf16, strides = [?, 1]>
+!b = !tile.buffer<4, tensor<128xbf16, #memory>, slack 8>
+tile.kernel @one_thread_of_another_warp(%x: !v, %n: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tile.alloc : !b
+  %g = tile.mbarrier_alloc : <4>
+  scf.for %i = %c0 to %n step %c1 {
+    // expected-error @+1 {{expected a tile.bulk_load of the first warp in a loop with tile.one_thread}}
+    tile.bulk_load %x[%c0, %i] dims [1] bounded into %b[%i] full %g[%i] warp 1 : !v, !b, <4>
+  } {tile.one_thread}
+  tile.return
+}

@@ -121,6 +121,7 @@ tile.kernel @others(%x: !even, %y: !even, %n: index) grid 1 {
 // CHECK: %[[S:.*]] = tile.misalignment %x[%pid0, %{{.*}}] mod 8
 // CHECK: scf.for %[[I:[a-z0-9]*]] =
 // CHECK-NEXT: tile.bulk_load %x[%pid0, %[[I]]] dims [1] bounded into %[[ROOM]][%[[I]]] full %[[G]][%[[I]]]
+// CHECK-NEXT: } {tile.one_thread}
 // CHECK: scf.for %[[J:[a-z0-9]*]] =
 // CHECK: tile.mbarrier_wait %[[G]][%[[J]]] phase %c0
 // CHECK: tile.shared_load %[[ROOM]][%[[J]]] shift %[[S]] below %{{.*}} pad 0xFF80 : bf16

@@ -158,3 +158,54 @@ tile.kernel @join_alone(%i: index) grid 1 {
   %1 = tile.wgmma %x[%i], %x[%i], %zero : !b, !b, !s
   tile.return
 }
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @fence_of_joined(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %0 = tile.wgmma %x[%i], %x[%i], %zero join 16384 : !b, !b, !s
+  // expected-error @+1 {{expected no fence, as the tile.wgmma before it has join}}
+  %1 = tile.wgmma %x[%i], %x[%i], %zero fence : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @fence_rows(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected several blocks of rows for fence_rows, got 1}}
+  %0 = tile.wgmma %x[%i], %x[%i], %zero fence_rows : !b, !b, !s
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+tile.kernel @after_type(%t: index) grid 1 {
+  %i = tile.constant 0 : i32 : tensor<64x64xi32, #sums>
+  // expected-error @+1 {{expected a tile of f32 in at most 4 registers of a thread for after, got 'tensor<64x64xi32}}
+  tile.wgmma_wait 0 after %i : tensor<64x64xi32, #sums>
+  tile.return
+}
+
+// -----
+
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+tile.kernel @after_registers(%t: index) grid 1 {
+  %x = tile.constant 0.0 : f32 : tensor<64x64xf32, #sums>
+  // expected-error @+1 {{expected a tile of f32 in at most 4 registers of a thread for after, got 'tensor<64x64xf32}}
+  tile.wgmma_wait 0 after %x : tensor<64x64xf32, #sums>
+  tile.return
+}

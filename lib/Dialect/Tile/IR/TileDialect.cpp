@@ -21,6 +21,21 @@ void TileDialect::initialize() {
       >();
 }
 
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kOneThreadAttr)
+    return success();
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (!loop || loop.getNumResults())
+    return op->emitOpError() << "expected an scf.for without results for " << kOneThreadAttr;
+  for (Operation &inside : loop.getBody()->without_terminator()) {
+    auto load = dyn_cast<BulkLoadOp>(inside);
+    if (load ? load.getWarp().has_value() : !isa<arith::ConstantOp>(inside))
+      return inside.emitOpError("expected a tile.bulk_load of the first warp in a loop with ")
+             << kOneThreadAttr;
+  }
+  return success();
+}
+
 Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                             Location loc) {
   auto number = dyn_cast<TypedAttr>(value);

@@ -79,7 +79,9 @@ static LogicalResult verifyUses(WgmmaOp op, Value acc, llvm::SmallPtrSetImpl<OpO
   for (OpOperand &use : acc.getUses()) {
     Operation *user = use.getOwner();
     auto next = dyn_cast<WgmmaOp>(user);
-    if (isa<WgmmaWaitOp>(user) || (next && use.get() != next.getLhs()) || !seen.insert(&use).second)
+    auto wait = dyn_cast<WgmmaWaitOp>(user);
+    if ((wait && use.get() != wait.getAfter()) || (next && use.get() != next.getLhs()) ||
+        !seen.insert(&use).second)
       continue;
     bool isYield = isa<scf::YieldOp>(user);
     auto loop = dyn_cast<scf::ForOp>(isYield ? user->getParentOp() : user);
@@ -105,6 +107,21 @@ bool WgmmaOp::canJoin(WgmmaOp next) {
 bool WgmmaOp::isJoinedToPrevious() {
   auto before = dyn_cast_or_null<WgmmaOp>((*this)->getPrevNode());
   return before && before.getJoin();
+}
+
+int64_t WgmmaOp::getRowBlocks() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  int64_t warps = kernel ? kernel.getNumWarps() : kDefaultNumWarps;
+  return getMatrix()[0] / getSpread().along(0) / (kRowsOfWarp * warps);
+}
+
+/// The MMA before a joined one has the fences of both.
+static LogicalResult verifyFence(WgmmaOp op) {
+  if ((op.getFence() || op.getFenceRows()) && op.isJoinedToPrevious())
+    return op.emitOpError("expected no fence, as the tile.wgmma before it has join");
+  if (op.getFenceRows() && op.getRowBlocks() == 1)
+    return op.emitOpError("expected several blocks of rows for fence_rows, got 1");
+  return success();
 }
 
 static LogicalResult verifyJoin(WgmmaOp op) {
@@ -166,7 +183,7 @@ LogicalResult WgmmaOp::verify() {
       return emitOpError() << "expected a buffer at a multiple of " << getAlignment(buffer)
                            << " bytes, got offset " << int64_t(*alloc.getOffset());
   }
-  if (failed(verifyJoin(*this)))
+  if (failed(verifyJoin(*this)) || failed(verifyFence(*this)))
     return failure();
   llvm::SmallPtrSet<OpOperand *, 4> seen;
   return verifyUses(*this, getResult(), seen);
@@ -191,11 +208,21 @@ int64_t WgmmaOp::getAlignment(Value buffer) {
 LogicalResult WgmmaFenceOp::verify() { return success(); }
 LogicalResult WgmmaCommitOp::verify() { return success(); }
 
-LogicalResult WgmmaWaitOp::verify() { return expectPending(*this, getPending()); }
+LogicalResult WgmmaWaitOp::verify() {
+  if (failed(expectPending(*this, getPending())))
+    return failure();
+  if (!getAfter())
+    return success();
+  std::optional<Layout> layout = layoutOf(getAfter());
+  if (!getAfter().getType().getElementType().isF32() || !layout ||
+      layout->in().size(Dim::Register) > kMaxRegistersAfter)
+    return emitOpError() << "expected a tile of f32 in at most " << kMaxRegistersAfter
+                         << " registers of a thread for after, got " << getAfter().getType();
+  return success();
+}
 
-LogicalResult WgmmaWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                            ValueRange operands, DictionaryAttr, OpaqueProperties,
-                                            RegionRange, SmallVectorImpl<Type> &types) {
-  llvm::append_range(types, operands.getTypes());
+LogicalResult WgmmaWaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, adaptor.getSums().getTypes());
   return success();
 }

@@ -105,6 +105,9 @@ mlir::RankedTensorType withLayout(mlir::Type tile, const Layout &layout);
 mlir::RankedTensorType partialType(mlir::RankedTensorType input, llvm::ArrayRef<int64_t> dims);
 /// Marks an MMA that threads compute with FMAs, although tensor cores have its types.
 inline constexpr llvm::StringLiteral kPlainAttr = "tile.plain";
+/// Marks a loop of a placed kernel that only issues bulk loads: the first thread of the CTA runs it
+/// alone.
+inline constexpr llvm::StringLiteral kOneThreadAttr = "tile.one_thread";
 /// The K of the tensor core instruction (m16n8kK) for this MMA; none if it runs without tensor
 /// cores.
 std::optional<unsigned> fragmentDepth(MmaOp mma);

@@ -19,13 +19,15 @@ def Tile_Dialect : Dialect {
 
     At this level nothing says where a tile lives. *Placed* Tile IR is a second level for GPUs: each tile has a
     `#tile.layout` that distributes it over registers, lanes, warps and CTAs, `tile.convert` redistributes it, and
-    buffers in shared memory, barriers and asynchronous copies are explicit.
+    buffers in shared memory, barriers and asynchronous copies are explicit. A loop with `tile.one_thread`, which only
+    issues bulk loads, is run by the first thread of the CTA alone.
 
     The host side is a `func.func` on graph tensors made of `tile.empty` and `tile.launch`.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect",
                            "::tessera::gir::GraphDialect"];
   let extraClassDeclaration = [{

@@ -28,17 +28,24 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     With `join`, the same instructions compute the next operation, a `tile.wgmma` with the same `lhs`
     (`tile-join-wgmma`). Its value is the distance in bytes from `rhs` to that of the next operation.
 
+    Instructions compute 64 rows per warpgroup. With `fence`, the MMA begins with a fence of its own. With `fence_rows`,
+    a fence also precedes the instructions of each further block of rows, for which the warp writes registers after the
+    first block is issued (`tile-fence-wgmma`).
+
     ```mlir
     %1 = tile.wgmma %a[%stage], %b[%stage], %0
        : !tile.buffer<4, tensor<128x64xbf16, #a>>, <4, tensor<64x256xbf16, #b>>, tensor<128x256xf32, #sums>
-    %3 = tile.wgmma %p, %v[%stage], %2 : tensor<64x128xbf16, #rows>, <2, tensor<128x64xbf16, #v>>, tensor<64x64xf32, #sums>
+    %3 = tile.wgmma %p, %v[%stage], %2 fence fence_rows
+       : tensor<64x128xbf16, #rows>, <2, tensor<128x64xbf16, #v>>, tensor<64x64xf32, #sums>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Tile_BufferType, Tile_TileType]>:$lhs, Optional<Index>:$lhsStage, Tile_BufferType:$rhs,
-                       Index:$rhsStage, Tile_TileType:$acc, OptionalAttr<I64Attr>:$join);
+                       Index:$rhsStage, Tile_TileType:$acc, OptionalAttr<I64Attr>:$join,
+                       UnitAttr:$fence, UnitAttr:$fence_rows);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc (`join` $join^)? attr-dict
+    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc (`join` $join^)? (`fence` $fence^)?
+    (`fence_rows` $fence_rows^)? attr-dict
     `:` type($lhs) `,` type($rhs) `,` type($acc)
   }];
   let extraClassDeclaration = [{
@@ -61,6 +68,8 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     bool canJoin(WgmmaOp next);
     /// Whether the instructions of the MMA before it compute this one.
     bool isJoinedToPrevious();
+    /// The blocks of rows that each warpgroup computes one after the other.
+    int64_t getRowBlocks();
   }];
 }
 
@@ -86,21 +95,31 @@ def Tile_WgmmaCommitOp : Tile_Op<"wgmma_commit", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_WgmmaWaitOp : Tile_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>,
-                                              DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def Tile_WgmmaWaitOp : Tile_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments,
+                                              InferTypeOpAdaptor]> {
   let summary = "waits until at most `pending` of the warp's groups of MMA are in flight";
   let description = [{
     The completed groups no longer read their stages or the registers of their left operands, which may be
     overwritten. The results are the accumulators `sums`, complete: any operation may use them.
 
+    The warp computes the tile `after`, of f32 and at most 4 registers per thread, before it waits, while the MMAs run
+    (`tile-order-wgmma-waits`). Without it, the assembler may move computations after the wait.
+
     ```mlir
     tile.wgmma_wait 1
+    %o = tile.wgmma_wait 0, %acc : tensor<64x128xf32, #sums> after %max : tensor<64xf32, #rows>
     %sum = tile.wgmma_wait 0, %acc : tensor<128x256xf32, #sums>
     ```
   }];
-  let arguments = (ins I64Attr:$pending, Variadic<Tile_TileType>:$sums);
+  let arguments = (ins I64Attr:$pending, Variadic<Tile_TileType>:$sums, Optional<Tile_TileType>:$after);
   let results = (outs Variadic<Tile_TileType>:$results);
-  let assemblyFormat = "custom<PlainInt>($pending) (`,` $sums^ `:` type($sums))? attr-dict";
+  let assemblyFormat = [{
+    custom<PlainInt>($pending) (`,` $sums^ `:` type($sums))? (`after` $after^ `:` type($after))? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// The registers of a thread that `after` may have.
+    static constexpr unsigned kMaxRegistersAfter = 4;
+  }];
 }
 
 #endif

@@ -28,6 +28,8 @@ def TileCacheRows : Pass<"tile-cache-rows", "::mlir::ModuleOp"> {
     | unaligned, or of `tile.aligned_row`, on chips with bulk copies | `tile.bulk_load` with one mbarrier per tile |
     | others | a `tile.shared_store` after the load |
 
+    One thread of the CTA runs the loops that only issue bulk loads (`tile.one_thread`).
+
     If `min_ctas_per_sm` is set, the CTAs of an SM share its memory, and the first tiles of
     a row that is too long are kept: its loops are split.
 
@@ -539,6 +541,60 @@ def TileJoinWgmma : Pass<"tile-join-wgmma", "::mlir::ModuleOp"> {
     ```mlir
     %2 = tile.wgmma %x[%s], %w[%s], %0 join 8192 : !x, !w, !acc
     %3 = tile.wgmma %x[%s], %v[%s], %1 : !x, !w, !acc
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileFenceWgmma : Pass<"tile-fence-wgmma", "::mlir::ModuleOp"> {
+  let summary = "mark where warpgroup MMAs need fences of their own";
+  let description = [{
+    Marks `tile.wgmma` with `fence` if the warp moves the accumulator into its registers first: neither
+    another `tile.wgmma` nor a block argument, such as a value that a loop carries, is the accumulator.
+    Marks it with `fence_rows` if it has several blocks of rows, and the warp moves accumulators or
+    rows of the left operand into registers for each.
+
+    **Why.** A `wgmma` that reads registers needs a fence after the last write to them. The
+    `tile.wgmma_fence` of a commit group comes before the first MMA of the group; the compiler moves
+    values into the registers of later instructions after it.
+
+    **Input form.** Placed Tile IR with joined MMAs (`tile-join-wgmma`).
+
+    **Output form.** The same operations, some with `fence` and `fence_rows`.
+
+    **Declines.** The second of two joined MMAs; the first has the fences of both.
+
+    ```mlir
+    tile.wgmma_fence
+    %2 = tile.wgmma %x[%s], %w[%s], %zero fence : !x, !w, !acc
+    %3 = tile.wgmma %p, %v[%s], %o fence_rows : !p, !w, !acc
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileOrderWgmmaWaits : Pass<"tile-order-wgmma-waits", "::mlir::ModuleOp"> {
+  let summary = "keep reductions before the wait for a warpgroup MMA";
+  let description = [{
+    Adds `after` to a `tile.wgmma_wait`: the result of the last reduction since the previous commit
+    or wait.
+
+    **Why.** ptxas moves a wait up over computations that do not depend on it, which then no longer
+    overlap with the MMA. In attention, the maximum of the scores is computed while the MMA with V
+    runs. With `after`, the code generator emits an instruction that uses the reduction and that
+    ptxas moves no wait over.
+
+    **Input form.** Placed Tile IR.
+
+    **Output form.** The same operations, some waits with `after`.
+
+    **Declines.** Waits without such a reduction in their block, and reductions whose result is not
+    f32 or takes more than 4 registers per thread.
+
+    ```mlir
+    %max = tile.reduce max %s dims [1] : tensor<128x128xf32, #sums> -> tensor<128xf32, #rows>
+    …
+    %o = tile.wgmma_wait 0, %acc : tensor<128x128xf32, #sums> after %max : tensor<128xf32, #rows>
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];

@@ -60,6 +60,30 @@ def TileLimitCodeSize : Pass<"tile-limit-code-size", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileReverseGrid : Pass<"tile-reverse-grid", "::mlir::ModuleOp"> {
+  let summary = "start the CTAs with the longest loops first";
+  let description = [{
+    Sets `reverse_grid` for a kernel with a loop whose upper bound grows along the first dimension of
+    the grid.
+
+    **Why.** CTAs start in the order of their indices. With a causal mask, the last rows have the
+    most keys. If those CTAs start first, the last wave has the short ones.
+
+    **Input form.** Kernels whose launch configuration is complete. The bounds of loops are final.
+
+    **Output form.** The same, some with `reverse_grid`.
+
+    **Declines.** Kernels with `reverse_grid`, which stays; bounds other than sums, minima, maxima and
+    positive multiples of the index; clusters and persistent kernels; grids of several dimensions
+    with one dimension of the launch.
+
+    ```mlir
+    tile.kernel @k(%x: !v) grid 2 launch <num_warps = 4, launch_rank = 2> tuning <reverse_grid = 1> { … }
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
 def TilePromoteFp8Mma : Pass<"tile-promote-fp8-mma", "::mlir::ModuleOp"> {
   let summary = "compute MMAs of fp8 as MMAs of fp16";
   let description = [{

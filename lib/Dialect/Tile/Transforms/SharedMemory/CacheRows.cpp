@@ -396,6 +396,7 @@ void RowCache::load(Row &row) {
     scf::ForOp loop = loopOf(load);
     auto fill =
         scf::ForOp::create(*builder, loc, loop.getLowerBound(), loop.getUpperBound(), index(1));
+    fill->setAttr(kOneThreadAttr, builder->getUnitAttr());
     OpBuilder::InsertionGuard guard(*builder);
     builder->setInsertionPointToStart(fill.getBody());
     Value tile = fill.getInductionVar();

@@ -276,7 +276,7 @@ void WgmmaLowering::waitBeforeUse(WgmmaCommitOp commit, ArrayRef<Value> results,
   for (Operation *op = commit->getNextNode(); op != firstUser; op = op->getNextNode())
     later += isa<WgmmaCommitOp>(op);
   OpBuilder builder(firstUser);
-  auto wait = WgmmaWaitOp::create(builder, commit.getLoc(), later, results);
+  auto wait = WgmmaWaitOp::create(builder, commit.getLoc(), later, results, /*after=*/Value());
   for (auto [inFlight, complete] : llvm::zip_equal(results, wait.getResults()))
     Value(inFlight).replaceAllUsesExcept(complete, wait);
   SmallVector<Operation *> early;
@@ -292,7 +292,7 @@ void WgmmaLowering::waitAfterLoop(Location loc, ArrayRef<unsigned> carried) {
   SmallVector<Value> results;
   for (unsigned number : carried)
     results.push_back(loop.getResult(number));
-  auto wait = WgmmaWaitOp::create(builder, loc, 0, results);
+  auto wait = WgmmaWaitOp::create(builder, loc, 0, results, /*after=*/Value());
   for (auto [inFlight, complete] : llvm::zip_equal(results, wait.getResults()))
     inFlight.replaceAllUsesExcept(complete, wait);
 }
@@ -324,7 +324,7 @@ void WgmmaLowering::rewrite(const CommitGroup &group) {
   }
   auto commit = WgmmaCommitOp::create(builder, loc);
   if (refills && carried) {
-    moveAfter(WgmmaWaitOp::create(builder, loc, 1, ValueRange()), *refills);
+    moveAfter(WgmmaWaitOp::create(builder, loc, 1, ValueRange(), /*after=*/Value()), *refills);
     waitAfterLoop(loop.getLoc(), *carried);
   } else if (refills && next) {
     // The wait stands after the first group of the next iteration and waits for both groups. ptxas
@@ -332,7 +332,7 @@ void WgmmaLowering::rewrite(const CommitGroup &group) {
     // different iterations.
     Value acc = loop.getRegionIterArg(*next);
     builder.setInsertionPointAfter(first);
-    auto wait = WgmmaWaitOp::create(builder, loc, 0, acc);
+    auto wait = WgmmaWaitOp::create(builder, loc, 0, acc, /*after=*/Value());
     acc.replaceAllUsesExcept(wait.getResult(0), wait);
     moveAfter(wait, *refills);
     // One barrier then serves all refills.
