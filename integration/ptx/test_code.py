@@ -217,7 +217,7 @@ def test_approximate_gelu(factor):
     y = np.zeros_like(x)
     code = ptx(
         program,
-        "-tile-expand-math=native=exp2 approx=reciprocal",
+        "-tile-expand-math",
         "-canonicalize",
         "-tile-assign-layouts",
     )
@@ -384,9 +384,7 @@ def test_conversions(element):
 
 
 def test_a_transposition():
-    module = ptx(
-        PROGRAMS / "rows.mlir", "-tile-expand-math=native=exp2,rsqrt", "-tile-assign-layouts"
-    )
+    module = ptx(PROGRAMS / "rows.mlir", "-tile-expand-math", "-tile-assign-layouts")
     x = np.arange(32 * 64, dtype=np.uint16).reshape(32, 64)
     y = np.zeros((64, 32), np.uint16)
     Kernel(module, "across").run(x, y.T, 2)
@@ -475,9 +473,8 @@ tile.kernel @product(%x: {view((m, k), element)}, %w: {view((k, n), element)}, %
   tile.store %c, %y{access((m, n))} : {tile((m, n), wide)}, {view((m, n), wide)}
   tile.return
 }}"""
-    quarters = "=quad-pairs=true" if chip == "sm_70" else ""
     target = f"-tessera-attach-target=chip={chip}"
-    command = [OPT, "-", target, f"-tile-assign-layouts{quarters}", *SHARED]
+    command = [OPT, "-", target, "-tile-assign-layouts", *SHARED]
     module = subprocess.run(
         command, input=program, capture_output=True, text=True, check=True
     ).stdout

@@ -40,7 +40,7 @@ MachineModel tessera::cudaTileMachineModel(const GpuDescription &gpu) {
 MachineModel tessera::ptxMachineModel(const GpuDescription &gpu) {
   MachineModel machine = cudaTileMachineModel(gpu);
   machine.operandsInRegisters = true; // mma.sync
-  machine.quadPairs = !gpu.has(GpuFeature::MmaFp16K8);
+  machine.quadPairs = gpu.multipliesByQuadPairs();
   machine.multipliesBytes = gpu.has(GpuFeature::MmaInt8);
   machine.tilesInRegisters = true;
   machine.warpgroups = gpu.has(GpuFeature::Wgmma);

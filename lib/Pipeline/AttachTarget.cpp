@@ -13,7 +13,7 @@ struct AttachTarget : impl::AttachTargetBase<AttachTarget> {
 
   void runOnOperation() override {
     setTarget(getOperation(), chip);
-    if (mlir::failed(gpuOf(getOperation())))
+    if (mlir::failed(mathOf(getOperation())))
       signalPassFailure();
   }
 };

@@ -7,7 +7,9 @@
 #include "tessera/CodeGen/CPU/CPU.h"
 #include "tessera/CodeGen/CPU/Passes.h"
 #include "tessera/CostModel/MachineModels.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Pipeline/Passes.h"
 
 #include <thread>
 
@@ -37,24 +39,9 @@ public:
   }
 
   void addLoweringPasses(OpPassManager &manager) const override {
-    tile::TileExpandMathOptions expand;
-    // Within 2^-13, whatever the argument: less than what a rounding to either type loses.
-    tile::TileFastMathOptions relax;
-    relax.types = {"bf16", "f16"};
-    relax.operations = {"exp", "exp2", "sigmoid", "silu", "gelu_erf", "gelu_tanh", "tanh", "erf"};
-    CpuDescription description = target.describe();
-    if (description.hasEstimates) {
-      relax.operations.insert(relax.operations.end(), {"sqrt", "rsqrt", "reciprocal"});
-      relax.exclusive =
-          true; // weights of streams are marked, which other machines compute to the last digits
-      manager.addPass(tile::createTileFastMath(relax));
-      expand.approx = {"exp2", "reciprocal", "rsqrt"};
-    } else if (description.arch == CpuDescription::Arch::AArch64) {
-      relax.weights = true;
-      manager.addPass(tile::createTileFastMath(relax));
-      expand.approx = {"exp2", "reciprocal"};
-    }
-    manager.addPass(tile::createTileExpandMath(expand));
+    manager.addPass(createAttachTarget({.chip = specification()}));
+    manager.addPass(tile::createTileFastMath());
+    manager.addPass(tile::createTileExpandMath());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     manager.addPass(cpu::createConvertTileToCpu({.target = target.specification()}));
@@ -62,6 +49,7 @@ public:
 
 protected:
   LogicalResult lower(ModuleOp module) const override {
+    module->removeAttr(kTargetAttr); // the target module has its own
     for (auto made : module.getOps<target::ModuleOp>())
       cpu::setCodeOptions(made, codeOptions.optimizationLevel, codeOptions.profiling);
     return success();

@@ -11,8 +11,10 @@
 #include "mlir/Transforms/Passes.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Pipeline/Passes.h"
 
 namespace tessera {
 
@@ -51,10 +53,8 @@ private:
 } // namespace
 
 void CudaTileBackend::addLoweringPasses(OpPassManager &manager) const {
-  tile::TileExpandMathOptions expand;
-  for (StringRef name : cudatile::nativeOperations())
-    expand.native.push_back(name.str());
-  addGpuPasses(manager, codeOptions.tensorCores, expand);
+  manager.addPass(createAttachTarget({.chip = specification()}));
+  addGpuPasses(manager, gpu, codeOptions.tensorCores);
 }
 
 LogicalResult CudaTileBackend::lower(ModuleOp module) const {
@@ -78,6 +78,7 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   host.alignedElements = true;
   host.forwardStrides = !options.anyStrides;
   host.maxElements = options.wideIndices ? 0 : INT32_MAX;
+  module->removeAttr(kTargetAttr); // the target module has its own
   ArrayRef<char> code(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   return packGpuModule(module, gpu.chip, "tileir," + hostArchitecture, host, {"tileir", code, {}});
 }

@@ -46,22 +46,18 @@ std::string GpuTarget::choose(StringRef via, std::string &error) const {
   return "";
 }
 
-void addGpuPasses(OpPassManager &manager, bool tensorCores,
-                  const tile::TileExpandMathOptions &expand,
-                  const tile::TileWidenMmaTypesOptions &widen) {
-  if (tensorCores) {
+void addGpuPasses(OpPassManager &manager, const GpuDescription &gpu, bool tensorCores) {
+  if (tensorCores)
     manager.addPass(tile::createTileRoundMmaOperands());
+  if (tensorCores && gpu.has(GpuFeature::MmaBf16))
     manager.addPass(tile::createTileEmulateFp32Mma());
-  } else {
-    if (!widen.keep.empty())
-      manager.addPass(tile::createTileRoundMmaOperands({.types = widen.keep}));
-    manager.addPass(tile::createTileWidenMmaTypes(widen));
-  }
+  else
+    manager.addPass(tile::createTileWidenMmaTypes({.tensorCores = tensorCores}));
   manager.addPass(tile::createTileEmulateIntegerMma());
   manager.addPass(tile::createTileNarrowIndexTypes());
   manager.addPass(tile::createTileMergeLoads());
   manager.addPass(tile::createTileFastMath());
-  manager.addPass(tile::createTileExpandMath(expand));
+  manager.addPass(tile::createTileExpandMath());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

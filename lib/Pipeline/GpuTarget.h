@@ -31,11 +31,8 @@ struct GpuTarget {
 };
 
 /// The passes on whole-tile programs that both backends share: MMAs in types that the tensor cores
-/// have, narrow indices, and scalar operations that the target has (`expand.native`) or that are
-/// expanded. Tensor cores that do not have all types have those that `widen` keeps.
-void addGpuPasses(mlir::OpPassManager &manager, bool tensorCores,
-                  const tile::TileExpandMathOptions &expand,
-                  const tile::TileWidenMmaTypesOptions &widen = {});
+/// have, narrow indices, and scalar operations that the target has or that are expanded.
+void addGpuPasses(mlir::OpPassManager &manager, const GpuDescription &gpu, bool tensorCores);
 
 /// The kernels of a module in a format of their own.
 struct GpuImage {

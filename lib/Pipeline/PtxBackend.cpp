@@ -81,23 +81,9 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   auto has = [&](GpuFeature feature) { return gpu.has(feature); };
   manager.addPass(createAttachTarget({.chip = gpu.ptxChip}));
   manager.addPass(tile::createTileSetLaunchConfig());
-  tile::TileExpandMathOptions expand;
-  expand.native = {"philox", "philox_upper"};
-  expand.nativeWithoutF64 = {"exp2"};
-  expand.approxWithoutF64 = {"reciprocal"};
-  if (has(GpuFeature::Tanh))
-    expand.approxWithoutF64.push_back("tanh");
-  tile::TileWidenMmaTypesOptions widen;
-  if (codeOptions.tensorCores && has(GpuFeature::MmaFp16))
-    widen.keep.push_back("f16");
-  if (codeOptions.tensorCores && has(GpuFeature::MmaInt8))
-    widen.keep.insert(widen.keep.end(), {"i8", "ui8"});
   if (codeOptions.tensorCores && !has(GpuFeature::MmaFp8))
     manager.addPass(tile::createTilePromoteFp8Mma());
-  bool quadPairs = machine().quadPairs;
-  if (quadPairs)
-    widen.columns = 16;
-  addGpuPasses(manager, codeOptions.tensorCores && gpu.has(GpuFeature::MmaBf16), expand, widen);
+  addGpuPasses(manager, gpu, codeOptions.tensorCores);
   if (!codeOptions.tensorCores || !has(GpuFeature::MmaFp64))
     manager.addPass(tile::createTileMarkSimtMma());
   manager.addPass(tile::createTileLimitCodeSize());
@@ -107,8 +93,7 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   manager.addPass(tile::createTilePerElementPartials());
   manager.addPass(tile::createTilePersistentLoop());
   manager.addPass(createCanonicalizerPass());
-  manager.addPass(
-      tile::createTileAssignLayouts({.quadPairs = quadPairs, .wgmma = has(GpuFeature::Wgmma)}));
+  manager.addPass(tile::createTileAssignLayouts());
   manager.addPass(tile::createTileDecoupleEpilogue());
   manager.addPass(tile::createTileCacheRows());
   if (has(GpuFeature::Tma)) {

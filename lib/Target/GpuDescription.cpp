@@ -1,5 +1,6 @@
 //===- GpuDescription.cpp - What code generation asks of a GPU ------------===//
 #include "tessera/Target/GpuDescription.h"
+#include "tessera/Target/TensorCores.h"
 
 #include <algorithm>
 
@@ -19,6 +20,12 @@ static GpuDescription describe(const Chip &chip) {
   gpu.maxCluster = chip.maxCluster;
   gpu.sm = {chip.sm.warps, chip.sm.ctas, chip.sm.sharedBytes, chip.sm.sharedBytesPerCta};
   return gpu;
+}
+
+bool GpuDescription::hasMma(std::string_view type) const {
+  return std::ranges::any_of(tensorCoreShapes(), [&](const TensorCoreShape &shape) {
+    return has(shape.feature) && hasType(shape.operands, type);
+  });
 }
 
 std::optional<GpuDescription> GpuDescription::from(std::string_view name) {

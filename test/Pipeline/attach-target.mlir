@@ -2,6 +2,11 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_80 -tessera-attach-target=chip=sm_90a | FileCheck %s --check-prefix=LAST
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -print-ptx -o /dev/null | FileCheck %s --check-prefix=PTX
 
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90:tileir | FileCheck %s --check-prefix=TILEIR
+// RUN: %tessera_opt %s -tessera-attach-target=chip=x86-64-v4 | FileCheck %s --check-prefix=CPU
+// TILEIR: module attributes {tessera.target = "sm_90:tileir"}
+// CPU: module attributes {tessera.target = "x86-64-v4"}
+
 // Placed Tile IR is for one chip: the driver refuses it for another one.
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -o %t.mlir
 // RUN: not %tessera compile %t.mlir --target sm_80 --via ptx --emit ptx 2>&1 | FileCheck %s --check-prefix=OTHER

@@ -29,6 +29,11 @@ struct GpuDescription {
     return !has(GpuFeature::Wgmma) && !has(GpuFeature::TensorMemory);
   }
 
+  /// Whether MMAs of f16 are computed by quad pairs, in tiles of at least 16 columns.
+  bool multipliesByQuadPairs() const { return !has(GpuFeature::MmaFp16K8); }
+  /// Whether tensor cores multiply operands of a type, named as in PTX: "f16", "s8".
+  bool hasMma(std::string_view type) const;
+
   int64_t smCount = 0, l2Bytes = 0, maxCluster = 1;
   /// The limits of one SM.
   struct SmLimits {

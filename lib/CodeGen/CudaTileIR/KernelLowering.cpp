@@ -401,12 +401,6 @@ LogicalResult KernelLowering::lowerIndex(mlir::Operation &op) {
 // Modules
 //===----------------------------------------------------------------------===//
 
-llvm::ArrayRef<llvm::StringRef> nativeOperations() {
-  static constexpr llvm::StringRef names[] = {"exp",  "exp2",  "log",     "log2", "sin",      "cos",
-                                              "tanh", "rsqrt", "sigmoid", "silu", "gelu_tanh"};
-  return names;
-}
-
 std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode) {
   std::string error;
   std::optional<Module> module = readModule(bytecode, error);

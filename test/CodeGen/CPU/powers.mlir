@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tile-expand-math -convert-tile-to-cpu=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,EXPANDED
-// RUN: %tessera_opt %s -tile-expand-math=approx=exp2 -convert-tile-to-cpu=target=aarch64 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=x86-64-v3 -tile-expand-math -convert-tile-to-cpu=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,EXPANDED
+// RUN: %tessera_opt %s -tessera-attach-target=chip=aarch64 -tile-expand-math -convert-tile-to-cpu=target=aarch64 | FileCheck %s
 
 // A sum of powers stops where its row does: beyond the edge they are those of -inf, whatever the row is scaled and
 // shifted by.

@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-fast-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_80 -tile-fast-math -tile-expand-math=native=exp2,rsqrt -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx=version=70 -o /dev/null | FileCheck %s --check-prefix=AMPERE
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-fast-math -tile-expand-math -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_80 -tile-fast-math -tile-expand-math -tile-assign-layouts -tile-lower-layout-conversions -tile-allocate-shared -tile-place-barriers -print-ptx=version=70 -o /dev/null | FileCheck %s --check-prefix=AMPERE
 
 // AMPERE: .version 7.0
 // AMPERE: .target sm_80

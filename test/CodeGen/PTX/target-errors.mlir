@@ -15,3 +15,12 @@ module attributes {tessera.target = "sm_60"} {
     tile.return
   }
 }
+
+// -----
+
+// expected-error-re @below {{expected a module with 'tessera.target', one of sm_70, {{.*}}; got 'aarch64'}}
+module attributes {tessera.target = "aarch64"} {
+  tile.kernel @cpu() grid 1 {
+    tile.return
+  }
+}

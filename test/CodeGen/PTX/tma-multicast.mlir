@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
 
 // Each of two CTAs multicasts 64 of the 128 left rows to both: its mbarrier expects all of them, 16384 bytes. The 64 right columns are
 // its own. One thread initializes the full and empty barriers, 16 warps arrive at the latter, and all CTAs have theirs before the first copy. A lane per

@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s --check-prefix=LEFT
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-allocate-shared -tile-place-barriers -print-ptx -o /dev/null | FileCheck %s --check-prefix=LEFT
 
 // Four instructions for K = 64, one after the other. The left descriptor advances by 32 bytes within a span, the right one by
 // 16 rows of 128 bytes; it is contiguous along the columns, so it is transposed. Accumulators are updated in place until the wait.

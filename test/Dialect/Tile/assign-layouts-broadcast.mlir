@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --tile-assign-layouts | FileCheck %s
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90a --tile-assign-layouts | FileCheck %s
 
 // A slice of the layout of 32x32x16 elements has 64 registers for 32x32 of them, which eight lanes hold alike.
 // Long work is done once, in a layout of its own, and converted.

@@ -1,5 +1,5 @@
 // A chain of forty additions of a value to itself is visited once per value: the pass terminates quickly.
-// RUN: %tessera_opt %s -tile-assign-layouts | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts | FileCheck %s
 
 // CHECK-LABEL: tile.kernel @deep
 // CHECK-COUNT-40: tile.map add

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts=quad-pairs=true | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_70 -tile-assign-layouts | FileCheck %s
 
 // With quad pairs, half of the lanes hold the same elements of an operand. Work on accumulators is done in their
 // layout, and the result is exchanged after rounding; 16-bit elements are loaded through shared memory.

@@ -1,5 +1,5 @@
 // Operands of an MMA whose K dimension a cluster splits are computed where they are needed.
-// RUN: %tessera_opt %s -tile-assign-layouts | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts | FileCheck %s
 
 !x = !tile.view<16x8x128xbf16, strides = [1024, 128, 1]>
 !w = !tile.view<128x32xbf16, strides = [32, 1]>

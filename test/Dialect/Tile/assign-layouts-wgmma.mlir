@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts=wgmma=true | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts | FileCheck %s
 
 // The epilogue of wgmma is computed in the accumulator's layout, and exchanged after rounding.
 // CHECK-DAG: #[[SUMS:.*]] = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32, d1:64] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32, d0:64] -> d0:128 d1:128">

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-assign-layouts | FileCheck %s
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tessera-attach-target=chip=sm_90a -tile-assign-layouts | FileCheck %s
 
 // A row: four elements of 4 bytes for each thread, lanes side by side, then warps. What is left of a row after a sum
 // is with every thread, and goes back to the row without a conversion.

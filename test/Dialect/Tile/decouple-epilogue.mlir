@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-decouple-epilogue | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-decouple-epilogue | FileCheck %s
 
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 64]>
 !r = !tile.view<?xbf16, strides = [1], divisors = [64]>

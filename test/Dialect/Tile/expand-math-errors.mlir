@@ -1,6 +1,12 @@
-// RUN: not %tessera_opt %s -tile-expand-math=native=softmax 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-expand-math
+// RUN: %tessera_opt %s -split-input-file -verify-diagnostics -tile-fast-math
 
-// CHECK: expected operations of the scalar vocabulary in 'native', got 'softmax'
-func.func @f() {
-  return
+// expected-error-re @below {{expected a module with 'tessera.target', one of sm_70, {{.*}}, or a CPU}}
+module {
+}
+
+// -----
+
+// expected-error-re @below {{expected a module with 'tessera.target', one of sm_70, {{.*}}, or a CPU; got 'sm_90:metal'}}
+module attributes {tessera.target = "sm_90:metal"} {
 }

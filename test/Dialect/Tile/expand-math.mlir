@@ -1,5 +1,6 @@
-// RUN: %tessera_opt %s -tile-expand-math -canonicalize -cse -split-input-file | FileCheck %s
-// RUN: %tessera_opt %s -tile-expand-math=native=exp2,tanh -split-input-file | FileCheck %s --check-prefix=NATIVE
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=x86-64-v3 -tile-expand-math -canonicalize -cse | FileCheck %s
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_90a -tile-expand-math | FileCheck %s --check-prefixes=NATIVE,PTX
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_90:tileir -tile-expand-math | FileCheck %s --check-prefixes=NATIVE,TILEIR
 
 // Only primitive operations are left, and the result keeps its type.
 // CHECK-LABEL: func.func @exp2
@@ -75,15 +76,44 @@ func.func @roundedProducts(%x: tensor<64xf64>, %y: tensor<64xf64>) -> tensor<64x
 
 // -----
 
-// exp of f32 is made of it; that of f64 is not.
+// exp of f32 is made of exp2 on a target that has no instruction for it.
+// NATIVE-LABEL: func.func @exp(
+func.func @exp(%x: tensor<64xf32>) -> tensor<64xf32> {
+  // PTX: tile.map exp2({{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+  // TILEIR: tile.map exp({{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+  %0 = tile.map exp(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// PTX has instructions of f32 only, which modules with f64 do not use.
 // NATIVE-LABEL: func.func @exps
 func.func @exps(%x: tensor<64xf32>, %y: tensor<64xf64>) -> (tensor<64xf32>, tensor<64xf64>) {
-  // NATIVE: tile.map exp2({{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+  // PTX-NOT: exp2
+  // PTX: tile.map scaleb({{.*}}) : (tensor<64xf32>
+  // TILEIR: tile.map exp({{.*}}) : (tensor<64xf32>)
   %0 = tile.map exp(%x) : (tensor<64xf32>) -> tensor<64xf32>
-  // NATIVE-NOT: exp2
-  // NATIVE: tile.map scaleb({{.*}}) : (tensor<64xf64>
+  // PTX-NOT: exp2
+  // PTX: tile.map scaleb({{.*}}) : (tensor<64xf64>
+  // TILEIR: tile.map exp({{.*}}) : (tensor<64xf64>)
   %1 = tile.map exp(%y) : (tensor<64xf64>) -> tensor<64xf64>
   return %0, %1 : tensor<64xf32>, tensor<64xf64>
+}
+
+// -----
+
+// Random numbers are an operation of PTX kernels alone.
+// CHECK-LABEL: func.func @philox
+// CHECK-NOT: philox(
+// NATIVE-LABEL: func.func @philox
+// PTX: tile.map philox(
+// TILEIR-NOT: tile.map philox(
+func.func @philox(%i: tensor<4xi64>) -> tensor<4xi64> {
+  %0 = tile.map philox(%i, %i, %i) : (tensor<4xi64>, tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  // CHECK: return
+  // TILEIR: return
+  return %0 : tensor<4xi64>
 }
 
 // -----
@@ -91,9 +121,9 @@ func.func @exps(%x: tensor<64xf32>, %y: tensor<64xf64>) -> (tensor<64xf32>, tens
 // What the target computes itself is kept, in f32 like all 16-bit arithmetic.
 // NATIVE-LABEL: func.func @nativeNarrow
 func.func @nativeNarrow(%x: tensor<64xf16>) -> tensor<64xf16> {
-  // NATIVE: %[[WIDE:.*]] = tile.cast %{{.*}} : tensor<64xf16> -> tensor<64xf32>
-  // NATIVE-NEXT: %[[Y:.*]] = tile.map tanh(%[[WIDE]]) : (tensor<64xf32>) -> tensor<64xf32>
-  // NATIVE-NEXT: tile.cast %[[Y]] : tensor<64xf32> -> tensor<64xf16>
+  // TILEIR: %[[WIDE:.*]] = tile.cast %{{.*}} : tensor<64xf16> -> tensor<64xf32>
+  // TILEIR-NEXT: %[[Y:.*]] = tile.map tanh(%[[WIDE]]) : (tensor<64xf32>) -> tensor<64xf32>
+  // TILEIR-NEXT: tile.cast %[[Y]] : tensor<64xf32> -> tensor<64xf16>
   %0 = tile.map tanh(%x) : (tensor<64xf16>) -> tensor<64xf16>
   return %0 : tensor<64xf16>
 }
@@ -171,14 +201,21 @@ func.func @all(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %7 : tensor<4xf32>
 }
 
-// Maps that are marked `fast` keep the target's own functions.
-// RUN: %tessera_opt %s -tile-expand-math="native=exp2 approx=tanh" | FileCheck %s --check-prefix=APPROX
-// APPROX-LABEL: tile.kernel @approximated
-// APPROX: tile.map tanh(%{{.*}}) fast
-// APPROX: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
-// APPROX: %[[SUM:.*]] = tile.map add(%[[POWER]],
-// APPROX: tile.map div(%{{.*}}, %[[SUM]]) fast
-// APPROX-NOT: tile.map tanh
+// -----
+
+// Maps that are marked `fast` keep the target's own functions: PTX has tanh from sm_75 on.
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_70 -tile-expand-math | FileCheck %s --check-prefix=VOLTA
+// NATIVE-LABEL: tile.kernel @approximated
+// PTX: %[[TANH:.*]] = tile.map tanh(%{{.*}}) fast
+// PTX: %[[POWER:.*]] = tile.map exp2(%{{.*}}) fast
+// PTX: %[[SUM:.*]] = tile.map add(%[[POWER]],
+// PTX: %[[SHARE:.*]] = tile.map reciprocal(%[[SUM]]) fast
+// PTX: tile.map mul(%[[TANH]], %[[SHARE]])
+// PTX-NOT: tile.map tanh
+// PTX: tile.return
+// VOLTA-LABEL: tile.kernel @approximated
+// VOLTA-NOT: tile.map tanh
+// VOLTA: tile.return
 tile.kernel @approximated(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.view<64xf32, strides = [1]>) grid 1 {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
@@ -189,8 +226,23 @@ tile.kernel @approximated(%x: !tile.view<64xf32, strides = [1]>, %out: !tile.vie
   tile.return
 }
 
+// -----
+
+// CUDA Tile IR has no approximate reciprocal: a quotient is a division.
+// NATIVE-LABEL: tile.kernel @quotient
+// TILEIR: tile.map div(%{{.*}}) fast
+tile.kernel @quotient(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
+  %e = tile.map erf(%a) fast : (tensor<64xf32>) -> tensor<64xf32>
+  tile.store %e, %x[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
+  tile.return
+}
+
+// -----
+
 // A constant factor is folded into the constants of an approximation if the function has no other use.
-// RUN: %tessera_opt %s -tile-expand-math="native=exp2 approx=reciprocal" | FileCheck %s --check-prefix=FACTOR
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_90a -tile-expand-math | FileCheck %s --check-prefix=FACTOR
 // FACTOR-LABEL: tile.kernel @factors
 // FACTOR: %[[A:.*]] = tile.load %x[%c0
 // FACTOR: %[[B:.*]] = tile.load %x[%c1

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-fast-math -o /dev/null --remarks-filter-missed="tile-fast-math" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-fast-math -o /dev/null --remarks-filter-missed="tile-fast-math" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
 
 !v = !tile.view<64xf32, strides = [1]>
 

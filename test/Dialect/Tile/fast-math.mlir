@@ -1,9 +1,13 @@
-// RUN: %tessera_opt %s -tile-fast-math | FileCheck %s
-// RUN: %tessera_opt %s -tile-fast-math -tile-expand-math=native=exp2,tanh | FileCheck %s --check-prefix=EXPAND
-// RUN: %tessera_opt %s '-tile-fast-math=types=bf16,f16 operations=tanh,sigmoid,sqrt' \
-// RUN:   '-tile-expand-math=approx=exp2,reciprocal' -cse | FileCheck %s --check-prefix=CPU
-// RUN: not %tessera_opt %s -tile-fast-math=operations=sigh -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
-// ERROR: expected operations of the scalar vocabulary in 'operations', got 'sigh'
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-fast-math | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90:tileir -tile-fast-math -tile-expand-math | FileCheck %s --check-prefix=EXPAND
+// RUN: %tessera_opt %s -tessera-attach-target=chip=x86-64-v4 -tile-fast-math -tile-expand-math -cse | FileCheck %s --check-prefix=CPU
+// RUN: %tessera_opt %s -tessera-attach-target=chip=x86-64-v3 -tile-fast-math | FileCheck %s --check-prefix=NONE
+
+// A CPU without approximate instructions has no approximations.
+// NONE-LABEL: tile.kernel @narrow
+// NONE: tile.map tanh(%{{[^)]*}}) : (tensor<64xf32>)
+// NONE-LABEL: tile.kernel @marked
+// NONE: tile.map exp2(%{{[^)]*}}) fast
 
 // CHECK-LABEL: tile.kernel @narrow
 // CHECK: tile.map tanh(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
@@ -63,7 +67,7 @@ func.func @i(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "
   return
 }
 
-// A target states the types that its approximations are accurate enough for: here it has reciprocals and powers of two to 14 bits.
+// The approximations of AVX-512 are accurate enough for f16: it has reciprocals and powers of two to 14 bits.
 // CHECK-LABEL: tile.kernel @half
 // CHECK: tile.map sigmoid(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
 // CPU-LABEL: tile.kernel @half
@@ -90,7 +94,7 @@ func.func @j(%x: !gir.tensor<64, f32>) attributes {gir.value_type = f16} {
   return
 }
 
-// RUN: %tessera_opt %s '-tile-fast-math=operations=exp2 exclusive=true' | FileCheck %s --check-prefix=ONLY
+// RUN: %tessera_opt %s -tessera-attach-target=chip=x86-64-v4 -tile-fast-math | FileCheck %s --check-prefix=ONLY
 // CHECK-LABEL: tile.kernel @marked
 // CHECK: tile.map exp2(%{{.*}}) fast
 // ONLY-LABEL: tile.kernel @marked
@@ -107,7 +111,7 @@ func.func @others(%x: !gir.tensor<64, f32>) {
 }
 
 // Powers that the compiler marks keep all digits of f32 if the function is not of a narrow type.
-// RUN: %tessera_opt %s '-tile-fast-math=types=bf16 operations=exp2,tanh weights=true' | FileCheck %s --check-prefix=WEIGHTS
+// RUN: %tessera_opt %s -tessera-attach-target=chip=aarch64 -tile-fast-math | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS-LABEL: tile.kernel @weights
 // WEIGHTS-NOT: exp2
 // WEIGHTS: tile.map bitwise_left_shift(

@@ -1,8 +1,8 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=3 | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 shared-bytes=1024" | FileCheck %s --check-prefix=SMALL
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-pipeline-loops | FileCheck %s --check-prefix=REST
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 shared-bytes=98367" | FileCheck %s --check-prefix=FULL
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads="stages=3 shared-bytes=98368" | FileCheck %s --check-prefix=ROOM
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_100a -tile-assign-layouts -tile-lower-tma-loads=stages=3 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_100a -tile-assign-layouts -tile-lower-tma-loads="stages=3 shared-bytes=1024" | FileCheck %s --check-prefix=SMALL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_100a -tile-assign-layouts -tile-lower-tma-loads -tile-pipeline-loops | FileCheck %s --check-prefix=REST
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 shared-bytes=98367" | FileCheck %s --check-prefix=FULL
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads="stages=3 shared-bytes=98368" | FileCheck %s --check-prefix=ROOM
 
 // Two iterations are loaded before the loop; each iteration waits for its full barrier and loads the tiles of the
 // iteration after the next into the stage that was read before. Rows of 128 bytes are swizzled as a whole, rows of 256

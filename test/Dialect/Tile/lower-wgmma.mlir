@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands -tile-allocate-shared -tile-place-barriers | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands | FileCheck %s --check-prefix=WARPS
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_100a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-prefetch-mma-operands | FileCheck %s --check-prefix=WARPS
 
 // The CTAs that split the K dimension: see below.
 // CHECK-DAG: #[[SHAREDLEFT:.*]] = #tile.layout<"block[d1:64] offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d0:64] -> d0:128 d1:128">

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -o /dev/null --remarks-filter-missed="tile-pipeline-mma" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -o /dev/null --remarks-filter-missed="tile-pipeline-mma" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
 
 !q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
 !o = !tile.view<?x64xf32, strides = [64, 1]>

@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma | FileCheck %s
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=PLACED
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-allocate-shared -tile-place-barriers | FileCheck %s --check-prefix=PLACED
 
 // The peeled first iteration has its first MMA only. Each iteration of the loop starts the second MMA of the previous
 // iteration after its own first one, and refills that iteration's stage at the first use of the accumulator. The last

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-predicate-gathers | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-predicate-gathers | FileCheck %s
 
 !v = !tile.view<?x?xf32, strides = [?, 1]>
 !t = !tile.view<?xi64, strides = [1]>

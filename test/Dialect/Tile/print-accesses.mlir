@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-print-accesses -o /dev/null | FileCheck %s
 // RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-pipeline-loops=stages=2 -tile-lower-layout-conversions -tile-print-accesses -o /dev/null | FileCheck %s --check-prefix=SHARED
 // RUN: %tessera_opt %S/clusters.mlir -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-layout-conversions -tile-print-accesses -o /dev/null | FileCheck %s --check-prefix=CLUSTER
-// RUN: %tessera_opt %S/../../CodeGen/PTX/wgmma.mlir -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads -tile-lower-layout-conversions -tile-print-accesses -o /dev/null | FileCheck %s --check-prefix=PEERS
+// RUN: %tessera_opt %S/../../CodeGen/PTX/wgmma.mlir -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads -tile-lower-layout-conversions -tile-print-accesses -o /dev/null | FileCheck %s --check-prefix=PEERS
 
 // A sum of all CTAs goes to each of them; partial accumulators go to the CTA that owns them.
 // CLUSTER-LABEL: accesses of @total

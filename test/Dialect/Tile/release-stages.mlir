@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-release-stages -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-pipeline-mma -tile-lower-wgmma -tile-release-stages -tile-allocate-shared -tile-place-barriers | FileCheck %s
 
 // An iteration that waits for the MMA of the previous iteration arrives at the empty barrier of that iteration's stage,
 // which is refilled next; the load waits there. There is no CTA barrier in the loop.

@@ -1,4 +1,9 @@
-// RUN: tessera-opt %s -tile-round-mma-operands | FileCheck %s
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90a -tile-round-mma-operands | FileCheck %s
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_75 -tile-round-mma-operands | FileCheck %s --check-prefix=TURING
+
+// Tensor cores of sm_75 do not multiply bf16.
+// TURING-LABEL: tile.kernel @rounded
+// TURING: tile.mma %{{.*}} : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>)
 
 // CHECK-LABEL: tile.kernel @rounded
 // CHECK:         %[[P:.*]] = tile.cast %{{.*}} : tensor<16x16xf32> -> tensor<16x16xbf16>

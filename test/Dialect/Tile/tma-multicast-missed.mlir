@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -o /dev/null --remarks-filter-missed="tile-tma-multicast" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=4 -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -o /dev/null --remarks-filter-missed="tile-tma-multicast" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
 
 !a = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [128, 64]>
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts=wgmma=true -tile-lower-tma-loads=stages=6 -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -tile-allocate-shared -tile-place-barriers | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90a -tile-assign-layouts -tile-lower-tma-loads=stages=6 -tile-lower-layout-conversions -tile-lower-wgmma -tile-release-stages -tile-tma-multicast -tile-allocate-shared -tile-place-barriers | FileCheck %s
 
 // Two CTAs have different columns. Each loads half of the left operand for both, and its own columns of the right one.
 // Warps arrive at the empty barriers of both CTAs if the stage of the previous iteration is refilled, which happens two

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-widen-mma-types=keep=f16 -o /dev/null --remarks-filter-missed="tile-widen-mma-types" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_75 -tile-widen-mma-types -o /dev/null --remarks-filter-missed="tile-widen-mma-types" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
 
 !a = !tile.view<16x16xbf16, strides = [16, 1]>
 !h = !tile.view<16x4xf16, strides = [4, 1]>

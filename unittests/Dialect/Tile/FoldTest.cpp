@@ -40,8 +40,8 @@ struct TileFold : testing::Test {
     Value result = tile::MapOp::create(builder, loc, op, inputs);
     func::ReturnOp::create(builder, loc, result);
     function.setType(builder.getFunctionType({}, result.getType()));
+    tile::expandMath(*module, {});
     PassManager passes(&context);
-    passes.addPass(tile::createTileExpandMath());
     passes.addPass(createCanonicalizerPass());
     if (failed(passes.run(*module)))
       return {};

@@ -24,8 +24,8 @@ ExpandedMap::ExpandedMap(MLIRContext &context, ScalarOp op, Type type, bool fast
   func::ReturnOp::create(builder, loc, result);
   function.setType(builder.getFunctionType(inputs, result.getType()));
 
+  tile::expandMath(*module, {});
   PassManager passes(&context);
-  passes.addPass(tile::createTileExpandMath());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   if (failed(passes.run(*module)))

@@ -29,10 +29,6 @@ struct LoweringOptions {
   bool anyStrides = false;
 };
 
-/// The scalar operations beyond the primitive ones that CUDA Tile IR has; `tile-expand-math` keeps
-/// them.
-llvm::ArrayRef<llvm::StringRef> nativeOperations();
-
 /// The module without occupancy hints; nothing if it has none. tileiras rejects some kernels with a
 /// hint instead of using fewer registers.
 std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode);

@@ -12,9 +12,8 @@ def PrintCudaTile : Pass<"print-cuda-tile", "::mlir::ModuleOp"> {
 
     **Why.** Tests of the code generator look at it.
 
-    **Input form.** Tile IR whose scalar operations are primitive or native to CUDA Tile IR
-    (`tile-expand-math=native=exp,exp2,log,log2,sin,cos,tanh,rsqrt,sigmoid,silu,gelu_tanh`), with tile sizes that are
-    powers of two.
+    **Input form.** Tile IR whose scalar operations are primitive or native to CUDA Tile IR (`tile-expand-math` for a
+    target such as `sm_90:tileir`), with tile sizes that are powers of two.
 
     **Output form.** The module is unchanged.
 

@@ -11,7 +11,7 @@ def PrintPtx : Pass<"print-ptx", "::mlir::ModuleOp"> {
 
     **Why.** Tests of the code generator look at it.
 
-    **Input form.** Placed Tile IR. The scalar operations are primitive (`tile-expand-math=native=exp2,rsqrt`), tiles
+    **Input form.** Placed Tile IR. The scalar operations are primitive (`tile-expand-math`), tiles
     have layouts (`tile-assign-layouts`), and accesses to shared memory are explicit (`tile-lower-layout-conversions`,
     `tile-allocate-shared`, `tile-place-barriers`).
 

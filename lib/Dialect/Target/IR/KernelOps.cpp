@@ -4,11 +4,11 @@
 // an error here, so that the assembler accepts all verified code.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Common/PtxTypes.h"
 #include "tessera/Dialect/Target/IR/Target.h"
 #include "tessera/Target/GpuFeatures.h"
 #include "tessera/Target/TensorCores.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -268,24 +268,7 @@ void PtxInstrOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effe
 //===----------------------------------------------------------------------===//
 
 StringRef TensorCoreOp::getTypeName(unsigned which) {
-  Type type = cast<TypeAttr>(getTypes()[which]).getValue();
-  return llvm::TypeSwitch<Type, StringRef>(type)
-      .Case([](Float64Type) { return "f64"; })
-      .Case([](Float32Type) { return "f32"; })
-      .Case([](FloatTF32Type) { return "tf32"; })
-      .Case([](BFloat16Type) { return "bf16"; })
-      .Case([](Float16Type) { return "f16"; })
-      .Case([](Float8E4M3FNType) { return "e4m3"; })
-      .Case([](Float8E5M2Type) { return "e5m2"; })
-      .Case([](Float6E2M3FNType) { return "e2m3"; })
-      .Case([](Float6E3M2FNType) { return "e3m2"; })
-      .Case([](Float4E2M1FNType) { return "e2m1"; })
-      .Case([](IntegerType integer) -> StringRef {
-        if (integer.getWidth() == 32)
-          return integer.isUnsigned() ? "u32" : "s32";
-        return integer.getWidth() != 8 ? "" : integer.isUnsigned() ? "u8" : "s8";
-      })
-      .Default([](Type) { return ""; });
+  return ptxTypeName(cast<TypeAttr>(getTypes()[which]).getValue());
 }
 
 static bool acceptsTypes(const TensorCoreShape &shape, TensorCoreOp op) {

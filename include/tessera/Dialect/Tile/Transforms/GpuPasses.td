@@ -255,7 +255,7 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     | elementwise operation | that of its result |
     | broadcast | the part of its result's layout that its operand has |
     | reduction | that of its operand, without the reduced dimensions |
-    | MMA | the fragments of tensor cores; warpgroups for `wgmma` |
+    | MMA | the fragments of the target's tensor cores; warpgroups for `wgmma`, on targets that have it |
     | constant, splat, iota | computed again in every layout that is needed |
 
     Three exceptions avoid work:
@@ -271,7 +271,8 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     part of the K dimension of MMA operands and finishes some rows or columns of the result. With
     `cluster_axis` it holds rows or columns of the accumulator.
 
-    **Input form.** Whole-tile kernels with tile sizes that are powers of two.
+    **Input form.** Whole-tile kernels with tile sizes that are powers of two, in a module with a
+    target.
 
     **Output form.** The same, with a layout on every tile.
 
@@ -284,9 +285,7 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     %m = tile.reduce max %x_tile dims [1] : tensor<4x1024xf32, #layout> -> tensor<4xf32, #layout1>
     ```
   }];
-  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a CTA, for kernels without `num_warps`">,
-                 Option<"quadPairs", "quad-pairs", "bool", "false", "whether MMAs of f16 are done by quad pairs, as on sm_70">,
-                 Option<"wgmma", "wgmma", "bool", "false", "whether MMAs may be done by warpgroups, as on sm_90a">];
+  let options = [Option<"warps", "warps", "unsigned", "4", "warps of a CTA, for kernels without `num_warps`">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

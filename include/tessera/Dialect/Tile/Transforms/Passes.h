@@ -22,8 +22,8 @@ struct TargetMath {
 /// Whether every back end has `op` on elements of `type` (f32, f64 or an integer).
 bool isPrimitive(ScalarOp op, mlir::Type type);
 
-/// `tile-expand-math` as a function: rewrites every `tile.map` and 16-bit `tile.reduce` under
-/// `root`.
+/// `tile-expand-math` as a function, for any set of operations: rewrites every `tile.map` and
+/// 16-bit `tile.reduce` under `root`.
 void expandMath(mlir::Operation *root, const TargetMath &target);
 
 #define GEN_PASS_DECL

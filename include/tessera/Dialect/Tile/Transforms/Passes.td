@@ -27,7 +27,7 @@ def TileDeduplicateKernels : Pass<"tile-deduplicate-kernels", "::mlir::ModuleOp"
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileExpandMath : Pass<"tile-expand-math"> {
+def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
   let summary = "expand elementary functions into primitive maps";
   let description = [{
     Rewrites `tile.map` so that only primitive and native operations remain.
@@ -41,9 +41,9 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     pass emits `scaleb` with exponents between -1100 and 1100 (-160 and 160 for f32), or on nan;
     back ends need not support others.
 
-    *Native* operations are those that the target computes itself: `native` in all cases, `approx`
-    where the map is marked `fast` and of f32. With a native `exp2`, `exp` of f32 is computed from
-    it, with an error of 1.9 ulp plus that of `exp2`.
+    *Native* operations are those that the target computes itself (`lib/Target/NativeMath.cpp`), some
+    of them only where the map is marked `fast` and of f32, or in modules without f64. With a native
+    `exp2`, `exp` of f32 is computed from it, with an error of 1.9 ulp plus that of `exp2`.
 
     *Fast* functions become approximations by exp2 and reciprocals, with a relative error of at most
     2^-14 (for gelu_erf also 2^-25 of the argument). A positive constant factor of such a result is
@@ -54,13 +54,12 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     casts, with one rounding per operation. A power with a small constant integral exponent becomes
     a product.
 
-    **Input form.** Tile IR with any map.
+    **Input form.** Tile IR with any map, in a module with a target.
 
     **Output form.** Tile IR whose maps are primitive on f32, f64 and integers, or native.
 
     **Declines.** Primitive and native maps that are not of a narrow float stay, and so does
-    `where`, which only moves elements. A name in an option that is not a scalar operation is an
-    error.
+    `where`, which only moves elements.
 
     Before:
     ```mlir
@@ -98,12 +97,6 @@ def TileExpandMath : Pass<"tile-expand-math"> {
     | fmod, remainder | 0, 0.5 | 0, 0.5 | 141, 148; 393, 400 | every quotient |
     | floor_divide | 0.5 | 0.5 | 17 | |
   }];
-  let options = [
-    ListOption<"native", "native", "std::string", "operations that the target computes itself">,
-    ListOption<"approx", "approx", "std::string", "operations on f32 that the target computes itself if they are `fast`">,
-    ListOption<"nativeWithoutF64", "native-without-f64", "std::string", "`native` operations of modules without f64 maps">,
-    ListOption<"approxWithoutF64", "approx-without-f64", "std::string", "`approx` operations of modules without f64 maps">
-  ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
@@ -193,34 +186,27 @@ def TileFastMath : Pass<"tile-fast-math", "::mlir::ModuleOp"> {
     **Why.** Kernels compute in f32 what a bf16 program rounds after every step. The last digits of
     f32 are lost in any case.
 
-    A function is narrow if bf16, or another type of the option `types`, is its only floating point
-    type (`gir.value_type`). The policy `fast_math = "true"` marks the maps of any function,
-    `"false"` of none. A function with strict numerics has no `gir.value_type`.
+    A function is narrow if bf16 is its only floating point type (`gir.value_type`), or f16 on CPUs.
+    The policy `fast_math = "true"` marks the maps of any function, `"false"` of none. A function
+    with strict numerics has no `gir.value_type`.
 
-    The option `operations` lists the operations that have an approximation (default: div, sqrt,
-    tanh, sigmoid, silu, gelu_erf). Powers that the compiler itself emits, the weights of streams,
-    are `fast` in every function. On a target whose approximation of them has fewer digits than f32,
-    `exclusive` removes the mark in functions that are not narrow. `weights` expands such powers
-    here instead, with an error of at most 2.1 ulp; results below 2^-125.5 are 0.
+    The target determines which operations have an approximation (`lib/Target/NativeMath.cpp`). Powers
+    that the compiler itself emits, the weights of streams, are `fast` in every function. Where the
+    target's approximation of them has fewer digits than f32, they lose the mark in functions that
+    are not narrow (AVX-512), or are expanded here, with an error of at most 2.1 ulp (Neon); results
+    below 2^-125.5 are 0.
 
-    **Input form.** Whole-tile kernels and the functions that launch them.
+    **Input form.** Whole-tile kernels and the functions that launch them, in a module with a target.
 
     **Output form.** The same, with other `fast` marks.
 
-    **Declines.** Operations that `operations` does not list; kernels of functions that are neither
-    narrow nor allowed by the policy, unless `exclusive` or `weights` is set. An unknown name in an
-    option is an error.
+    **Declines.** Operations without an approximation; kernels of functions that are neither narrow
+    nor allowed by the policy, except for weights.
 
     ```mlir
     %1 = tile.map tanh(%0) fast : (tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let options = [
-    ListOption<"types", "types", "std::string", "narrow types whose functions may be approximated; none: bf16">,
-    ListOption<"operations", "operations", "std::string", "operations that have an approximation; none: a default list">,
-    Option<"exclusive", "exclusive", "bool", "false", "remove the mark from these operations in all other functions">,
-    Option<"weights", "weights", "bool", "false", "as `exclusive`, but expand marked powers of f32 there">
-  ];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
@@ -239,8 +225,8 @@ def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
 
     **Output form.** The same, with MMAs of that type that accumulate in f32.
 
-    **Declines.** Functions without the attribute and the policy; types that are not in the option
-    `types`, unless it is empty; MMAs whose left operand or accumulator is not f32.
+    **Declines.** Functions without the attribute and the policy; types that the target's tensor cores
+    lack, on chips without bf16; MMAs whose left operand or accumulator is not f32.
 
     Before, in a function with `gir.product_type = bf16`:
     ```mlir
@@ -253,7 +239,6 @@ def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
     %d = tile.mma %n, %v, %c : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let options = [ListOption<"types", "types", "std::string", "types that operands may be rounded to; none: all">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
@@ -328,7 +313,7 @@ def TileEmulateFp32Mma : Pass<"tile-emulate-fp32-mma"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
-def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
+def TileWidenMmaTypes : Pass<"tile-widen-mma-types", "::mlir::ModuleOp"> {
   let summary = "compute MMAs of narrow types in f32, without tensor cores";
   let description = [{
     Converts the operands of MMAs of narrow floats and of bytes to f32, which needs no tensor cores.
@@ -343,9 +328,9 @@ def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
     **Output form.** The same. MMAs of narrow floats and bytes remain only where tensor cores
     compute them.
 
-    **Declines.** MMAs that tensor cores compute: both operands have the same type, `keep` lists it,
-    the shape has at least `columns` columns and fits the instruction. MMAs of f32, f64 and of
-    integers that were not widened from bytes.
+    **Declines.** MMAs that the target's tensor cores compute, unless `tensor-cores` is false: both
+    operands have the same type, and the shape fits the instruction. MMAs of f32, f64 and of integers
+    that were not widened from bytes.
 
     Before:
     ```mlir
@@ -358,8 +343,7 @@ def TileWidenMmaTypes : Pass<"tile-widen-mma-types"> {
     %d = tile.mma %0, %1, %c : (tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     ```
   }];
-  let options = [ListOption<"keep", "keep", "std::string", "types that tensor cores support: f16, i8, ...">,
-                 Option<"columns", "columns", "unsigned", "8", "the smallest number of columns that tensor cores support">];
+  let options = [Option<"tensorCores", "tensor-cores", "bool", "true", "whether the compilation may use tensor cores">];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 

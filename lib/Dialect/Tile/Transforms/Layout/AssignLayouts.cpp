@@ -22,6 +22,7 @@
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -726,6 +727,9 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
   using TileAssignLayoutsBase::TileAssignLayoutsBase;
 
   void runOnOperation() override {
+    FailureOr<GpuDescription> gpu = gpuOf(getOperation());
+    if (failed(gpu))
+      return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       unsigned count = kernel.getField(LaunchField::NumWarps).value_or(warps);
       unsigned blocks = kernel.getClusterSize();
@@ -733,10 +737,10 @@ struct TileAssignLayouts : tile::impl::TileAssignLayoutsBase<TileAssignLayouts> 
         kernel.emitError("expected a cluster size that is a power of two, got ") << blocks;
         return signalPassFailure();
       }
-      bool grouped = wgmma && kernel.isOn(TuningField::Wgmma);
+      bool grouped = gpu->has(GpuFeature::Wgmma) && kernel.isOn(TuningField::Wgmma);
       std::optional<int64_t> spread =
           blocks > 1 ? kernel.getField(LaunchField::ClusterAxis) : std::nullopt;
-      Assignment assignment(kernel, count, blocks, spread, quadPairs, grouped);
+      Assignment assignment(kernel, count, blocks, spread, gpu->multipliesByQuadPairs(), grouped);
       if (failed(assignment.run()))
         return signalPassFailure();
       if (spread && assignment.usedCtas() == 1) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MathExpansions.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include <limits>
@@ -358,12 +359,14 @@ struct ExpandMath : tile::impl::TileExpandMathBase<ExpandMath> {
   using TileExpandMathBase::TileExpandMathBase;
 
   void runOnOperation() override {
-    TargetMath target;
-    if (failed(parse(native, "native", target.native)) ||
-        failed(parse(approx, "approx", target.approx)) ||
-        (!hasF64Maps() && (failed(parse(nativeWithoutF64, "native-without-f64", target.native)) ||
-                           failed(parse(approxWithoutF64, "approx-without-f64", target.approx)))))
+    FailureOr<ModuleMath> math = mathOf(getOperation());
+    if (failed(math))
       return signalPassFailure();
+    TargetMath target;
+    bool hasF64 = hasF64Maps();
+    for (const NativeOp &native : math->table->native)
+      if (math->has(native) && !(native.withoutF64 && hasF64))
+        (native.isApprox ? target.approx : target.native).push_back(native.op);
     expandMath(getOperation(), target);
   }
 
@@ -371,24 +374,11 @@ private:
   /// Whether a map computes in f64, for which GPUs have no approximate instructions.
   bool hasF64Maps() {
     return getOperation()
-        ->walk([](MapOp map) {
+        .walk([](MapOp map) {
           return map.getType().getElementType().isF64() ? WalkResult::interrupt()
                                                         : WalkResult::advance();
         })
         .wasInterrupted();
-  }
-
-  LogicalResult parse(ArrayRef<std::string> names, StringRef option,
-                      SmallVectorImpl<ScalarOp> &list) {
-    for (const std::string &name : names) {
-      std::optional<ScalarOp> op = scalarOpByName(name);
-      if (!op)
-        return emitError(getOperation()->getLoc())
-               << "expected operations of the scalar vocabulary in '" << option << "', got '"
-               << name << "'";
-      list.push_back(*op);
-    }
-    return success();
   }
 };
 } // namespace

@@ -8,9 +8,9 @@
 #include "MathExpansions.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,20 +29,26 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
   using TileFastMathBase::TileFastMathBase;
 
   void runOnOperation() override {
-    if (failed(readOptions()))
+    FailureOr<ModuleMath> math = mathOf(getOperation());
+    if (failed(math))
       return signalPassFailure();
+    llvm::append_range(approximated, math->table->approximated);
+    narrow.push_back(BFloat16Type::get(&getContext()));
+    if (math->table->approximatesF16)
+      narrow.push_back(Float16Type::get(&getContext()));
+    WeightMath weights = math->table->weights;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isApprox = allowsApproximations(function);
       if (!isApprox)
         remarkExactMath(function);
-      if (!isApprox && !exclusive && !weights)
+      if (!isApprox && weights == WeightMath::Fast)
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))
           kernel.walk([&](MapOp map) {
             if (!llvm::is_contained(approximated, map.getScalarOp()))
               return;
-            if (!isApprox && weights && isWeight(map))
+            if (!isApprox && weights == WeightMath::Expanded && isWeight(map))
               expand(map);
             else
               map.setFast(isApprox);
@@ -52,31 +58,6 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
   }
 
 private:
-  LogicalResult readOptions() {
-    narrow = {BFloat16Type::get(&getContext())};
-    approximated = {ScalarOp::Div,     ScalarOp::Sqrt, ScalarOp::Tanh,
-                    ScalarOp::Sigmoid, ScalarOp::Silu, ScalarOp::GeluErf};
-    if (!types.empty())
-      narrow.clear();
-    for (const std::string &name : types) {
-      Type type = parseType(name, &getContext());
-      if (!type)
-        return failure();
-      narrow.push_back(type);
-    }
-    if (!operations.empty())
-      approximated.clear();
-    for (const std::string &name : operations) {
-      std::optional<ScalarOp> op = scalarOpByName(name);
-      if (!op)
-        return emitError(getOperation()->getLoc())
-               << "expected operations of the scalar vocabulary in 'operations', got '" << name
-               << "'";
-      approximated.push_back(*op);
-    }
-    return success();
-  }
-
   static bool isWeight(MapOp map) {
     return map.getFast() && map.getScalarOp() == ScalarOp::Exp2 &&
            map.getType().getElementType().isF32();

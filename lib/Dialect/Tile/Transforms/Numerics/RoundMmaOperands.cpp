@@ -2,7 +2,8 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
+#include "tessera/Dialect/Common/PtxTypes.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -42,9 +43,16 @@ struct TileRoundMmaOperands : tile::impl::TileRoundMmaOperandsBase<TileRoundMmaO
   using TileRoundMmaOperandsBase::TileRoundMmaOperandsBase;
 
   void runOnOperation() override {
+    FailureOr<GpuDescription> gpu = gpuOf(getOperation());
+    if (failed(gpu))
+      return signalPassFailure();
+    // Tensor cores that have bf16 compute the other types as f16 or tf32 where they lack them.
+    auto isMultiplied = [&](Type type) {
+      return gpu->has(GpuFeature::MmaBf16) || gpu->hasMma(ptxTypeName(type).str());
+    };
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       Type type = operandType(function);
-      if (!type || (!types.empty() && !llvm::is_contained(types, debugString(type))))
+      if (!type || !isMultiplied(type))
         continue;
       function.walk([&](LaunchOp launch) {
         if (auto kernel = getOperation().lookupSymbol<KernelOp>(launch.getKernel()))

@@ -7,7 +7,8 @@
 #include "MathBuilder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "mlir/Support/DebugStringHelper.h"
+#include "tessera/Dialect/Common/ModuleTarget.h"
+#include "tessera/Dialect/Common/PtxTypes.h"
 #include "tessera/Dialect/Common/Remarks.h"
 
 using namespace mlir;
@@ -60,12 +61,15 @@ namespace {
 struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> {
   using TileWidenMmaTypesBase::TileWidenMmaTypesBase;
 
+  /// Whether tensor cores multiply elements of a type, and may be used.
+  bool hasMma(Type element) { return tensorCores && gpu.hasMma(ptxTypeName(element).str()); }
+
   /// Whether tensor cores compute a contraction as it is.
   bool isKept(MmaOp mma) {
+    int64_t fewestColumns = gpu.multipliesByQuadPairs() ? 16 : 8;
     Type lhs = getElementTypeOrSelf(mma.getLhs());
-    return lhs == getElementTypeOrSelf(mma.getRhs()) &&
-           llvm::is_contained(keep, debugString(lhs)) && fragmentDepth(mma) &&
-           mma.getType().getShape()[1] >= int64_t(columns);
+    return lhs == getElementTypeOrSelf(mma.getRhs()) && hasMma(lhs) && fragmentDepth(mma) &&
+           mma.getType().getShape()[1] >= fewestColumns;
   }
 
   /// Says why a contraction does not run on tensor cores.
@@ -73,7 +77,7 @@ struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> 
     if (!mma.getContext()->getRemarkEngine())
       return;
     ArrayRef<int64_t> shape = mma.getType().getShape();
-    if (!llvm::is_contained(keep, debugString(element)))
+    if (!hasMma(element))
       missed(mma, getArgument(), "NoTensorCores") << remark::reason(
           "the contraction runs on CUDA cores: the target has no tensor cores for {0}, or the "
           "compilation does not use them",
@@ -86,8 +90,12 @@ struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> 
   }
 
   void runOnOperation() override {
+    FailureOr<GpuDescription> target = gpuOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    gpu = *target;
     SmallVector<MmaOp> floats, bytes;
-    getOperation()->walk([&](MmaOp mma) {
+    getOperation().walk([&](MmaOp mma) {
       if (isKept(mma))
         return;
       Type element = getElementTypeOrSelf(mma.getLhs());
@@ -103,5 +111,7 @@ struct TileWidenMmaTypes : tile::impl::TileWidenMmaTypesBase<TileWidenMmaTypes> 
     llvm::for_each(floats, widenFloats);
     llvm::for_each(bytes, widenBytes);
   }
+
+  GpuDescription gpu;
 };
 } // namespace

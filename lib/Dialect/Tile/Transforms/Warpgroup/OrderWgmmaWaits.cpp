@@ -15,7 +15,8 @@ namespace tessera::tile {
 
 static constexpr StringLiteral kPass = "tile-order-wgmma-waits";
 
-/// The last reduction of the block since a wgmma was committed or waited for; null if there is none.
+/// The last reduction of the block since a wgmma was committed or waited for; null if there is
+/// none.
 static tile::ReduceOp lastReduction(WgmmaWaitOp wait) {
   for (Operation *op = wait->getPrevNode(); op && !isa<WgmmaCommitOp, WgmmaWaitOp>(op);
        op = op->getPrevNode())
@@ -34,10 +35,11 @@ static void orderWait(WgmmaWaitOp wait) {
     wait.getAfterMutable().assign(reduce);
     return;
   }
-  missed(wait, kPass, "ReductionNotKept") << remark::reason(
-      "ptxas may move the wait before a reduction of {0} in {1} registers per thread; the pass takes "
-      "f32 in at most {2}",
-      element, registers, WgmmaWaitOp::kMaxRegistersAfter);
+  missed(wait, kPass, "ReductionNotKept")
+      << remark::reason("ptxas may move the wait before a reduction of {0} in {1} registers per "
+                        "thread; the pass takes "
+                        "f32 in at most {2}",
+                        element, registers, WgmmaWaitOp::kMaxRegistersAfter);
 }
 
 namespace {
