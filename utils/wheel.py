@@ -79,8 +79,10 @@ def contents(build: Path) -> dict[str, tuple[bytes, bool]]:
     package = TOP / "python" / NAME
     files = [*package.rglob("*.py"), *package.glob("*.pyi"), package / "py.typed"]
     found = {f"{NAME}/{file.relative_to(package)}": (file.read_bytes(), False) for file in files}
-    for file in (build / "python" / NAME / "bench" / "gpu").glob("*.py"):  # of benchmarks/gpu
-        found[f"{NAME}/bench/gpu/{file.name}"] = (file.read_bytes(), False)
+    bench = build / "python" / NAME / "bench"
+    for folder in ("kernels", "peers", "programs", "gpu"):  # links to files of benchmarks
+        for file in (bench / folder).glob("*.py"):
+            found[f"{NAME}/bench/{folder}/{file.name}"] = (file.read_bytes(), False)
     for name, file in binaries(build).items():
         found[f"{NAME}/{name}"] = (file.read_bytes(), "bin/" in name)
     return found

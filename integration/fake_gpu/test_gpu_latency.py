@@ -1,14 +1,13 @@
 """The overhead of a GPU call over the driver's launch: the best of many rounds on the fake
 libcuda."""
 
-import time
-
 import fake
 import pytest
 from fake import gpu
 
 import tessera as tsr
 from tessera import Tensor, fp32
+from tessera.bench.latency import microseconds
 
 pytestmark = pytest.mark.assembles
 
@@ -16,16 +15,6 @@ pytestmark = pytest.mark.assembles
 @tsr.function
 def five(a, b, c, d, e):
     return a * b + c * d + e
-
-
-def best_time(call) -> float:
-    best = float("inf")
-    for _ in range(100):
-        start = time.perf_counter()
-        for _ in range(200):
-            call()
-        best = min(best, (time.perf_counter() - start) / 200)
-    return best * 1e6
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +28,7 @@ def check(function, arrays, name):
     before = fake.launches()
     function(*arguments, out=out)
     assert fake.launches() == before + 1
-    ours = best_time(lambda: function(*arguments, out=out))
+    ours = microseconds(lambda: function(*arguments, out=out), rounds=100)[0]
     print(f"{name}: {ours:.2f} microseconds with the fake libcuda's launch")
     assert ours < 2, f"{ours:.2f} microseconds"
 

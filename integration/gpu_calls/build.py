@@ -20,6 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
+BENCH = TOP / "benchmarks/gpu"
 OUT = TOP / "build/gpu_calls"
 HEAD = 1 << 16  # bytes of the library: its build id is in its first segment
 
@@ -29,7 +30,7 @@ def build_launch_time(clang: str, out: Path) -> None:
     runtime = [*(TOP / "runtime/src").glob("*.cpp"), *(TOP / "runtime/drivers").glob("*/*.cpp")]
     command = [clang, "-std=c++20", "-O2", "-fPIC", "-shared", "-fno-exceptions"]
     command += ["-fvisibility=hidden", f"-I{TOP}/runtime/include", '-DTESSERA_RT_VERSION_STRING=""']
-    command += [HERE / "LaunchTime.cpp", *runtime, "-static-libstdc++", "-static-libgcc"]
+    command += [BENCH / "LaunchTime.cpp", *runtime, "-static-libstdc++", "-static-libgcc"]
     command += ["-Wl,-Bsymbolic", "-lpthread", "-ldl", "-o", out]
     subprocess.run(command, check=True)
 
@@ -51,8 +52,8 @@ def main() -> int:
         shutil.copy2(file, package / file.name)
     with (source / "libtessera.so").open("rb") as library:
         (package / "libtessera.so").write_bytes(library.read(HEAD))
-    for name in ("functions.py", "check.py"):
-        shutil.copy2(HERE / name, OUT / name)
+    for file in (HERE / "functions.py", HERE / "check.py", BENCH / "call_times.py"):
+        shutil.copy2(file, OUT / file.name)
     for function, types, more in functions.UNITS:
         start = time.perf_counter()
         compiled = function.compile(*types, target="sm_90", **more)

@@ -10,7 +10,6 @@ microseconds.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
@@ -22,32 +21,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 os.environ["TESSERA_CACHE"] = str(HERE / "cache")
 sys.path.insert(0, str(HERE))
-
-BURST, ROUNDS = 200, 60
-DRIVER = "the driver launching that kernel"
-
-
-def best_times(bursts: dict) -> dict[str, float]:
-    """Microseconds of one call each, the best of interleaved bursts; the GPU is synchronized in
-    between."""
-    import torch
-
-    best = dict.fromkeys(bursts, float("inf"))
-    for _ in range(ROUNDS):
-        for name, burst in bursts.items():
-            best[name] = min(best[name], burst(BURST))
-            torch.cuda.synchronize()
-    return best
-
-
-def burst_of(call):
-    def burst(count: int) -> float:
-        start = time.perf_counter()
-        for _ in range(count):
-            call()
-        return (time.perf_counter() - start) / count * 1e6
-
-    return burst
 
 
 def expect(kind, text: str, call) -> None:
@@ -234,23 +207,8 @@ def check_exit_in_flight() -> None:
         halved(x, out=out)
 
 
-def bursts_from_cpp() -> dict:
-    library = ctypes.CDLL(str(HERE / "liblaunch_time.so"))
-    library.launch_time_open.restype = ctypes.c_char_p
-    library.launch_time_open.argtypes = (
-        [ctypes.c_char_p] * 2 + [ctypes.c_int] + [ctypes.c_int64] * 2
-    )
-    library.launch_time_burst.restype = ctypes.c_double
-    problem = library.launch_time_open(str(HERE / "five.tsb").encode(), b"five", 5, 64, 64)
-    assert problem is None, problem
-    kinds = (DRIVER, "C++, prepared", "C++, same shapes", "C++, whole call")
-    return {
-        name: lambda count, kind=kind: library.launch_time_burst(kind, count) / 1e3
-        for kind, name in enumerate(kinds)
-    }
-
-
 def check_times() -> None:
+    import call_times
     import torch
     from functions import five
 
@@ -274,12 +232,10 @@ def check_times() -> None:
     for call in calls.values():
         call()
     assert torch.allclose(out, a * b + c * d + e, atol=1e-5)
-    bursts = {**bursts_from_cpp(), **{name: burst_of(call) for name, call in calls.items()}}
-    best = best_times(bursts)
-    for name, spent in best.items():
-        print(f"  {name:40} {spent:6.2f}  {spent - best[DRIVER]:+6.2f}")
-    over = best["a function, out given"] - best[DRIVER]
-    assert over < 2, f"{over:.2f} microseconds over the driver's own launch"
+    from_cpp = call_times.bursts_from_cpp(HERE / "liblaunch_time.so", HERE / "five.tsb", "five", 5)
+    best = call_times.measure(calls, from_cpp)
+    over = best["a function, out given"] - best[call_times.DRIVER]
+    assert over < call_times.GOAL, f"{over:.2f} microseconds over the driver's own launch"
 
 
 PARTS = {name[6:]: part for name, part in list(globals().items()) if name.startswith("check_")}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tessera as tsr
 
-SIZES = Path(__file__).resolve().parents[2] / "benchmarks" / "sizes.py"
+SIZES = Path(__file__).resolve().parents[2] / "benchmarks" / "cpu" / "sizes.py"
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +104,7 @@ def test_sizes_of_one_broadcast_after_many():
 
 
 def test_shared_code_is_not_slow():
-    """Loosely: `benchmarks/sizes.py` measures it."""
+    """Loosely: `benchmarks/cpu/sizes.py` measures it."""
     spec = importlib.util.spec_from_file_location("sizes", SIZES)
     sizes = importlib.util.module_from_spec(spec)
     sys.modules["sizes"] = sizes

@@ -1,12 +1,11 @@
 """Arrays that are read and created through DLPack's C exchange interface, on the CPU."""
 
-import time
-
 import numpy as np
 import pytest
 from exchange import array, fake_arrays, filled, values
 
 import tessera as tsr
+from tessera.bench.latency import microseconds
 
 
 @tsr.function
@@ -96,20 +95,10 @@ def test_other_threads_call_meanwhile():
         assert all(pool.map(work, range(16)))
 
 
-def best_time(call) -> float:
-    best = float("inf")
-    for _ in range(50):
-        start = time.perf_counter()
-        for _ in range(200):
-            call()
-        best = min(best, (time.perf_counter() - start) / 200)
-    return best * 1e6
-
-
 def test_calls_are_as_quick_as_numpys():
     arrays, out = [filled(8, 64) for _ in range(5)], array(8, 64)
     others = [np.ones((8, 64), np.float32) for _ in range(5)]
     five(*arrays), five(*others)
-    ours = best_time(lambda: five(*arrays, out=out))
-    numpys = best_time(lambda: five(*others))
+    ours = microseconds(lambda: five(*arrays, out=out))[0]
+    numpys = microseconds(lambda: five(*others))[0]
     assert ours < numpys + 2, f"{ours:.2f} microseconds, {numpys:.2f} with NumPy"

@@ -4,7 +4,6 @@
 #include "mlir/Parser/Parser.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -31,7 +30,6 @@ CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &targe
   module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(context.get()));
   if (!module)
     return;
-  auto start = std::chrono::steady_clock::now();
   auto result = lowerKernelsToCpu(*module, target);
   if (mlir::failed(result)) {
     message += "lowering failed\n";
@@ -50,8 +48,6 @@ CompiledKernels::CompiledKernels(const std::string &text, const CpuTarget &targe
     return;
   }
   code = *image;
-  milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   mapped =
       mmap(nullptr, code.code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   std::memcpy(mapped, code.code.data(), code.code.size());

@@ -36,7 +36,6 @@ public:
   ~CompiledKernels();
 
   const std::string &error() const { return message; }
-  double compileMilliseconds() const { return milliseconds; }
   const Image &image() const { return code; }
   std::string assembly(), llvm(), target();
 
@@ -54,7 +53,6 @@ private:
   Image code;
   void *mapped = nullptr;
   std::string message;
-  double milliseconds = 0;
 };
 
 } // namespace tessera::cpu

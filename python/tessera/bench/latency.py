@@ -13,12 +13,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 import tessera as tsr
 from .harness import Figure
 
-PROGRAMS = Path(__file__).resolve().parent / "programs"
+PROGRAMS = Path(os.path.abspath(__file__)).parent / "programs"  # links to benchmarks/cpu
 FIRST_CALL = [sys.executable, str(PROGRAMS / "first_call.py")]
 IMPORT_NUMPY = [sys.executable, "-c", "import numpy"]
 
@@ -50,23 +51,29 @@ def first_call(cached: bool, clock: str, rounds: int = 9) -> list[float]:
         return found
 
 
+def microseconds(call: Callable[[], object], rounds: int = 50, length: int = 200) -> list[float]:
+    """Microseconds of one of `length` calls, by round, the fastest first: other load does not make
+    a round faster."""
+    call()
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(length):
+            call()
+        found.append((time.perf_counter() - start) / length * 1e6)
+    return sorted(found)
+
+
 @tsr.function
 def small(x, y, z):
     return x * 0.5 + y * z
 
 
-def small_call(rounds: int = 200, length: int = 200) -> list[float]:
+def small_call(rounds: int = 200) -> list[float]:
     """Microseconds of one call on arrays of 16 elements, whose work takes nanoseconds."""
     arrays = [np.ones((2, 8), np.float32) for _ in range(3)]
-    small(*arrays)
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(length):
-            small(*arrays)
-        found.append((time.perf_counter() - start) / length * 1e6)
     # Rounds in which another process ran are discarded.
-    return sorted(found)[: max(9, rounds // 4)]
+    return microseconds(lambda: small(*arrays), rounds)[: max(9, rounds // 4)]
 
 
 def new_lengths(lengths: range) -> float:

@@ -1,6 +1,6 @@
 """Code for many sizes against code for exactly one: a table, and how much was compiled.
 
-    python benchmarks/sizes.py [--quick] [--json FILE]
+    python benchmarks/cpu/sizes.py [--quick] [--json FILE]
 
 Each function is called with many lengths, like in a server; then some of them, including odd ones,
 are timed alternately with code in which every size is a constant, on one thread. A ratio is the
