@@ -318,8 +318,9 @@ TESSERA_API const char *tessera_devices(void);
 /// "operands": [type, …], "accumulators": [type, …]}, …], "limits": {"sm_count", "warps_per_sm",
 /// "ctas_per_sm", "shared_bytes_per_sm", "shared_bytes_per_cta", "ctas_per_cluster", "l2_bytes",
 /// "registers_per_sm", …},
-/// "peak": {"terabytes_per_second", "tflops_fp32", …}, "sources": {"limits": {"sm_count": "vendor"
-/// | "measured" | "derived" | "assumed", …}, "peak": …}}, …]. Since ABI 1.5.
+/// "peak": {"terabytes_per_second", "tflops_fp32", …}, "reached": {"copy_terabytes_per_second", …}
+/// where it was measured, "sources": {"limits": {"sm_count": "vendor" | "measured" | "derived" |
+/// "assumed", …}, "peak": …, "reached": …}}, …]. Since ABI 1.5.
 TESSERA_API const char *tessera_chips(void);
 /// The share of an SM's warps that CTAs of a kernel occupy; `registers` are those of a thread.
 /// Negative for a chip that is not known. Since ABI 1.5.

@@ -4,15 +4,19 @@ existing ones."""
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "benchmarks/gpu")]
 
 import merge  # noqa: E402
+from tessera import targets  # noqa: E402
 from tessera.bench import command, page, past  # noqa: E402
 
 DEVICE = "NVIDIA H200"
@@ -193,6 +197,22 @@ def test_one_current_result_for_each_target():
     earlier = {(one["target"], one["commit"]) for one in past.read(RESULTS)}
     assert len(earlier) == len(past.read(RESULTS))
     assert not earlier & {(one["target"], one["commit"]) for one in lines}
+
+
+def test_measured_numbers_of_the_table_of_chips():
+    """They are those of the current results, and the files that the tables name exist."""
+    (path,) = RESULTS.glob("h200-*.json")
+    steps = json.loads(path.read_text())["steps"]
+    copies = [one["times"]["copy"]["burst_rate"] for one in steps["memory"].values()]
+    gemm = steps["bench"]["matmul_nt_bf16_8192x8192x8192"]["times"]["tessera"]["burst_rate"]
+    kernel = min(one["small"]["tessera"]["graph_us"] for one in steps["small"].values())
+    reached = targets.chips()["sm_90"]["reached"]
+    assert reached["copy_terabytes_per_second"] == pytest.approx(max(copies) / 1e3, rel=0.01)
+    assert reached["tflops_mma16"] == pytest.approx(gemm, rel=0.01)
+    assert reached["graph_kernel_seconds"] == pytest.approx(kernel / 1e6, rel=0.01)
+    for source in (TOP / "lib/Target/Chips.cpp", TOP / "lib/Target/Cpus.cpp"):
+        for name in re.findall(r"\b[\w-]+\.(?:json|txt)\b", source.read_text()):
+            assert (RESULTS / name).exists(), f"{source.name} names {name}"
 
 
 def test_results_are_retired(tmp_path):

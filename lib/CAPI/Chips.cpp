@@ -63,7 +63,7 @@ static json::Object describe(const Chip &chip) {
   for (GpuFeature feature : kGpuFeatures)
     if (chip.features.has(feature))
       features.push_back(std::string(nameOf(feature)));
-  Numbers limits, peak;
+  Numbers limits, peak, reached;
   limits.add("sm_count", chip.sm.count);
   limits.add("warps_per_sm", chip.sm.warps);
   limits.add("ctas_per_sm", chip.sm.ctas);
@@ -89,6 +89,13 @@ static json::Object describe(const Chip &chip) {
   peak.add("tflops_tf32", chip.peak.tf32);
   peak.add("tflops_mma64", chip.peak.mma64);
   peak.add("launch_seconds", chip.peak.launchSeconds);
+  auto addReached = [&](const char *name, const Sourced<double> &number) {
+    if (number)
+      reached.add(name, number);
+  };
+  addReached("copy_terabytes_per_second", chip.reached.copyBytes);
+  addReached("tflops_mma16", chip.reached.mma16);
+  addReached("graph_kernel_seconds", chip.reached.graphKernelSeconds);
   return json::Object{{"chip", chip.name()},
                       {"product", std::string(chip.product)},
                       {"ptx", std::string(chip.ptxName)},
@@ -99,8 +106,10 @@ static json::Object describe(const Chip &chip) {
                       {"mma", shapesOf(chip)},
                       {"limits", std::move(limits.values)},
                       {"peak", std::move(peak.values)},
+                      {"reached", std::move(reached.values)},
                       {"sources", json::Object{{"limits", std::move(limits.sources)},
-                                               {"peak", std::move(peak.sources)}}}};
+                                               {"peak", std::move(peak.sources)},
+                                               {"reached", std::move(reached.sources)}}}};
 }
 
 const char *tessera_chips(void) {

@@ -53,6 +53,13 @@ template <typename Number> std::string textOf(const Sourced<Number> &number) {
   return text + markOf(number.source);
 }
 
+std::string microseconds(const Sourced<double> &seconds) {
+  return textOf(Sourced<double>{seconds * 1e6, seconds.source});
+}
+
+/// A number of programs, where one was measured.
+std::string reached(const Sourced<double> &number) { return number ? textOf(number) : "–"; }
+
 void addFeatures(Page &page) {
   page.head("feature");
   for (GpuFeature feature : kGpuFeatures) {
@@ -102,11 +109,20 @@ void addPeaks(Page &page) {
            [](const Chip &chip) { return textOf(chip.peak.mma16); });
   page.row("TFLOP/s, MMA of tf32", [](const Chip &chip) { return textOf(chip.peak.tf32); });
   page.row("TFLOP/s, MMA of fp64", [](const Chip &chip) { return textOf(chip.peak.mma64); });
-  page.row("µs, empty kernel", [](const Chip &chip) {
-    return textOf(Sourced<double>{chip.peak.launchSeconds * 1e6, chip.peak.launchSeconds.source});
+  page.row("µs, empty kernel",
+           [](const Chip &chip) { return microseconds(chip.peak.launchSeconds); });
+  page.row("TB/s reached by a copy in device memory",
+           [](const Chip &chip) { return reached(chip.reached.copyBytes); });
+  page.row("TFLOP/s reached by a GEMM of bf16",
+           [](const Chip &chip) { return reached(chip.reached.mma16); });
+  page.row("µs, shortest kernel of a CUDA graph", [](const Chip &chip) {
+    const Sourced<double> &seconds = chip.reached.graphKernelSeconds;
+    return seconds ? microseconds(seconds) : "–";
   });
   page.text += "\nNumbers are NVIDIA's unless they are marked: (m) measured here, (d) derived from "
-               "others, (a) assumed. Rates are without sparsity.\n";
+               "others, (a) assumed. Rates are without sparsity. Predictions use the peaks. The "
+               "measured numbers are those of the [results](../benchmarks/README.md) that the "
+               "entry of a chip names.\n";
 }
 
 void addShapes(Page &page) {
@@ -118,9 +134,12 @@ void addShapes(Page &page) {
 
 void addCpus(Page &page) {
   page.text += "\n| CPU | LLVM features | vector bytes | vector registers | KiB of L1 | KiB of L2 |"
-               "\n| --- | --- | --- | --- | --- | --- |\n";
+               " GB/s of a copy, one core |\n| --- | --- | --- | --- | --- | --- | --- |\n";
   auto kilobytes = [](const Sourced<int64_t> &bytes) {
     return textOf(Sourced<int64_t>{bytes >> 10, bytes.source});
+  };
+  auto scaled = [](const Sourced<double> &rate, double unit) {
+    return textOf(Sourced<double>{rate / unit, rate.source});
   };
   for (const CpuLevel &level : cpuLevels())
     page.text += std::string("| ") +
@@ -128,11 +147,9 @@ void addCpus(Page &page) {
                  std::string(level.name) + " | " +
                  (level.features.empty() ? "–" : std::string(level.features)) + " | " +
                  std::to_string(level.vectorBytes) + " | " + std::to_string(level.vectorRegisters) +
-                 " | " + kilobytes(level.l1Bytes) + " | " + kilobytes(level.l2Bytes) + " |\n";
+                 " | " + kilobytes(level.l1Bytes) + " | " + kilobytes(level.l2Bytes) + " | " +
+                 (level.copyBytes ? scaled(level.copyBytes, 1e9) : "–") + " |\n";
   const CpuRates &rates = cpuRates();
-  auto scaled = [](const Sourced<double> &rate, double unit) {
-    return textOf(Sourced<double>{rate / unit, rate.source});
-  };
   page.text += "\nPredictions for CPUs use " + scaled(rates.hertz, 1e9) + " GHz, " +
                textOf(rates.vectorUnits) + " vector units and " +
                scaled(rates.memoryBytesPerCore, 1e9) + " GB/s per core, " +

@@ -66,6 +66,7 @@ TEST(CAPI, Chips) {
   EXPECT_NE(text.find("\"chip\": \"sm_90\""), std::string::npos);
   EXPECT_NE(text.find("\"shared_bytes_per_cta\": 232448"), std::string::npos);
   EXPECT_NE(text.find("\"launch_seconds\": \"assumed\""), std::string::npos);
+  EXPECT_NE(text.find("\"copy_terabytes_per_second\": \"measured\""), std::string::npos);
   EXPECT_DOUBLE_EQ(tessera_occupancy("sm_90", 256, 128, 0), 0.25);
   EXPECT_LT(tessera_occupancy("sm_60", 256, 128, 0), 0);
 }

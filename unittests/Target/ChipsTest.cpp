@@ -48,6 +48,12 @@ TEST(Chips, EntriesAreConsistent) {
                         double(chip.peak.mma16), double(chip.peak.tf32), double(chip.peak.mma64)})
       EXPECT_GT(rate, 0) << name;
     EXPECT_GE(chip.peak.mma16.value, chip.peak.vector.value) << name;
+    // What programs reached is below the peak, and measured.
+    EXPECT_LT(double(chip.reached.copyBytes), double(chip.peak.bytes)) << name;
+    EXPECT_LT(double(chip.reached.mma16), double(chip.peak.mma16)) << name;
+    for (const Sourced<double> &number :
+         {chip.reached.copyBytes, chip.reached.mma16, chip.reached.graphKernelSeconds})
+      EXPECT_EQ(number != 0, number.source == Source::Measured) << name;
   }
 }
 

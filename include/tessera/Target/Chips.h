@@ -21,7 +21,7 @@ namespace tessera {
 /// Where a number of the table comes from.
 enum class Source {
   Vendor,   ///< NVIDIA's data sheets, CUDA C++ Programming Guide or PTX ISA
-  Measured, ///< measured by this project on the device
+  Measured, ///< measured by this project on the device; the entry's comment names the file
   Derived,  ///< follows from other numbers; the entry's comment says how
   Assumed,  ///< an order of magnitude, not looked up or measured
 };
@@ -31,6 +31,7 @@ template <typename Number> struct Sourced {
   Source source = Source::Vendor;
   constexpr operator Number() const { return value; }
 };
+constexpr Sourced<double> measured(double value) { return {value, Source::Measured}; }
 constexpr Sourced<double> derived(double value) { return {value, Source::Derived}; }
 constexpr Sourced<double> assumed(double value) { return {value, Source::Assumed}; }
 
@@ -69,6 +70,13 @@ struct Chip {
     Sourced<double> mma64;
     Sourced<double> launchSeconds = assumed(2e-6); ///< of an empty kernel
   } peak;
+
+  /// What programs reached on the product, in the units of `peak`; 0 where nothing was measured.
+  struct Reached {
+    Sourced<double> copyBytes;          ///< read and written by a copy in device memory
+    Sourced<double> mma16;              ///< the fastest large GEMM of bf16, before the power cap
+    Sourced<double> graphKernelSeconds; ///< the shortest kernel of a CUDA graph, with its work
+  } reached;
 
   std::string name() const { return "sm_" + std::to_string(number); }
 };

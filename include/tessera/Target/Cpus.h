@@ -30,6 +30,9 @@ struct CpuLevel {
   int64_t vectorRegisters;
   Sourced<int64_t> l1Bytes, l2Bytes; ///< of a core
   std::span<const CpuProperty> properties;
+  /// Read and written per second by a copy on one core, beyond the caches; 0 where it was not
+  /// measured.
+  Sourced<double> copyBytes = {};
 };
 
 /// All levels; of each architecture the most capable first and one without features last.
