@@ -179,6 +179,39 @@ TEST(FakeCuda, TheDriverIsAskedForWhatALaunchNeeds) {
   tessera_rt_library_release(library);
 }
 
+/// Limits in messages are those of the chip.
+TEST(FakeCuda, ErrorsNameTheLimitsOfTheChip) {
+  tessera_rt_stream stream = {gpu, 0, nullptr};
+  tessera_rt_library *library = nullptr;
+  ASSERT_OK(tessera_rt_library_load(gpu, hopperPtx, std::strlen(hopperPtx), &library));
+  const tessera_rt_device_kernel *kernel = nullptr;
+  ASSERT_OK(tessera_rt_library_kernel(library, "ranks", &kernel));
+  {
+    Buffer<uint32_t> out(stream, 32);
+    int64_t word = pointer(out.data());
+    auto message = [&](const tessera_rt_launch_config &config) -> std::string {
+      EXPECT_EQ(tessera_rt_launch(kernel, &config, &word, 1, stream), TESSERA_RT_DEVICE);
+      return tessera_rt_last_error();
+    };
+    tessera_rt_launch_config config = shape(32, 64);
+    config.shared_bytes = 228 << 10;
+    EXPECT_NE(message(config).find("; a block on sm_90 has at most 232448 bytes of shared memory"),
+              std::string::npos);
+    config = shape(32, 2048);
+    EXPECT_NE(message(config).find("; a block has at most 1024 threads"), std::string::npos);
+    config = shape(32, 64);
+    config.cluster[0] = 32;
+    EXPECT_NE(message(config).find("; a cluster on sm_90 has at most 16 blocks and divides the"),
+              std::string::npos);
+    fake().failNext("cuLaunchKernelEx", cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, 0);
+    EXPECT_NE(message(shape(32, 64))
+                  .find("; a block on sm_90 has at most 1024 threads, 65536 registers and 232448 "
+                        "bytes of shared memory"),
+              std::string::npos);
+  }
+  tessera_rt_library_release(library);
+}
+
 /// x, of rank 2 and two bytes an element, whose boxes are copied.
 Program boxes(uint32_t spans) {
   Program program;

@@ -153,7 +153,7 @@ TEST_P(GpuTest, ErrorsNameTheKernelItsGridAndItsArguments) {
   char expected[200];
   std::snprintf(expected, sizeof(expected),
                 "cuda:0: kernel 'store', grid (3, 1, 1), block (5000, 1, 1), arguments (0x%llx, "
-                "77) could not be launched: ",
+                "77) could not be launched; a block has at most 1024 threads: ",
                 static_cast<unsigned long long>(pointer(word.data())));
   EXPECT_TRUE(std::string(tessera_rt_last_error()).starts_with(expected))
       << tessera_rt_last_error();

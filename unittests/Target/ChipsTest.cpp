@@ -26,6 +26,16 @@ TEST(Chips, ThePageIsMadeFromTheTable) {
     EXPECT_EQ(page.str(), wanted);
 }
 
+/// The runtime's messages name limits of the table.
+TEST(Chips, TheRuntimeHasTheLimitsOfTheTable) {
+  std::stringstream file;
+  file << std::ifstream(TESSERA_RUNTIME_LIMITS).rdbuf();
+  if (std::getenv("TESSERA_WRITE_DOCS"))
+    std::ofstream(TESSERA_RUNTIME_LIMITS) << describeRuntimeLimits();
+  else
+    EXPECT_EQ(file.str(), describeRuntimeLimits());
+}
+
 /// What every entry must satisfy, so that a new one with a slip is found.
 TEST(Chips, EntriesAreConsistent) {
   int last = 0;

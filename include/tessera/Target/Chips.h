@@ -12,6 +12,7 @@
 #ifndef TESSERA_TARGET_CHIPS_H
 #define TESSERA_TARGET_CHIPS_H
 
+#include "tessera/Target/CudaLimits.h"
 #include "tessera/Target/GpuFeatures.h"
 
 #include <span>
@@ -45,7 +46,7 @@ struct Chip {
   std::string_view ptxName;
   unsigned ptxVersion;
   /// The CUDA releases whose ptxas accepts that: 1209 is 12.9. By default all from 12.0 on.
-  unsigned firstCuda = 1200, lastCuda = 999999;
+  unsigned firstCuda = CudaLimits::firstCuda, lastCuda = 999999;
 
   GpuFeatureSet features;
 
@@ -86,6 +87,9 @@ std::span<const Chip> chips();
 
 /// docs/chips.md below its mark: features, limits, peaks and MMA shapes per chip, as Markdown.
 std::string describeChips();
+
+/// runtime/src/ChipLimits.def: the limits that messages of the runtime name.
+std::string describeRuntimeLimits();
 
 } // namespace tessera
 

@@ -2,14 +2,15 @@
 
 #include "Api.h"
 
+#include "../../src/ChipLimits.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 
 namespace tessera::rt::cuda {
 
-/// The first version with cuLibraryLoadData; driver 525.
-static constexpr int leastVersion = 12000;
+static constexpr int leastVersion = CudaLimits::firstCuda * 10;
 
 static std::string versionText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -39,7 +40,8 @@ bool Api::load(std::string &error) {
   }
   if (driverVersion < leastVersion) {
     error = "the NVIDIA driver is too old: it supports CUDA " + versionText(driverVersion) +
-            ", expected " + versionText(leastVersion) + " or later (driver 525)";
+            ", expected " + versionText(leastVersion) + " or later (driver " +
+            std::to_string(CudaLimits::firstDriver) + ")";
     return false;
   }
   CUresult (*getProcAddress)(const char *, void **, int, uint64_t, int *) = nullptr;

@@ -14,6 +14,7 @@
 
 #include "../../src/Driver.h"
 #include "Api.h"
+#include "tessera_rt/target.h"
 
 #include <mutex>
 #include <set>
@@ -88,6 +89,10 @@ struct Device {
   tessera_rt_status open();
 
   int attribute(int which) const;
+  Chip chip() const {
+    return {attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 0};
+  }
 
   /// TESSERA_RT_OK, or a failure whose message has the action ("memory could not be copied") and
   /// the reason.

@@ -73,9 +73,7 @@ public:
       size_t bytes = 0;
       device.api.cuDeviceTotalMem(&bytes, device.handle);
       std::snprintf(info.name, sizeof(info.name), "%s", device.name.c_str());
-      Chip chip = {device.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                   device.attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 0};
-      std::snprintf(info.target, sizeof(info.target), "%s", chip.str().c_str());
+      std::snprintf(info.target, sizeof(info.target), "%s", device.chip().str().c_str());
       device.api.cuDeviceGetPCIBusId(info.bus, sizeof(info.bus), device.handle);
       info.memory_bytes = bytes;
       info.l2_bytes = static_cast<uint64_t>(device.l2Bytes);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../src/ChipLimits.h"
 #include "../../src/Metrics.h"
 #include "Device.h"
 
@@ -161,8 +162,7 @@ static CUresult allow(const Device &device, const CudaKernel &kernel, const Kern
       return result;
     kernel.sharedBytes.store(shape.sharedBytes, std::memory_order_relaxed);
   }
-  constexpr unsigned portableCluster = 8;
-  if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > portableCluster &&
+  if (shape.cluster[0] * shape.cluster[1] * shape.cluster[2] > CudaLimits::portableCluster &&
       !kernel.largeClusters.load(std::memory_order_relaxed)) {
     CUresult result = device.api.cuFuncSetAttribute(
         kernel.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
@@ -174,18 +174,38 @@ static CUresult allow(const Device &device, const CudaKernel &kernel, const Kern
 }
 
 /// The most likely meaning of the driver's error code for a rejected launch.
-static const char *hint(CUresult result, const Launch &launch) {
+static std::string hint(CUresult result, const Device &device, const Launch &launch) {
+  const KernelShape &shape = *launch.shape;
+  const Chip chip = device.chip();
+  const ChipLimits *limits = limitsOf(chip);
+  const std::string threads = std::to_string(CudaLimits::threadsPerCta) + " threads";
+  auto sharedMemory = [&] {
+    return std::to_string(limits->sharedBytesPerCta) + " bytes of shared memory";
+  };
   switch (result) {
   case CUDA_ERROR_INVALID_VALUE:
-    return launch.grid[1] > 65535 || launch.grid[2] > 65535
-               ? "; a grid has at most 65535 blocks in its second and third dimension"
-               : "";
+    if (launch.grid[1] > CudaLimits::gridYZ || launch.grid[2] > CudaLimits::gridYZ)
+      return "; a grid has at most " + std::to_string(CudaLimits::gridYZ) +
+             " blocks in its second and third dimension";
+    if (int64_t(shape.block[0]) * shape.block[1] * shape.block[2] > CudaLimits::threadsPerCta)
+      return "; a block has at most " + threads;
+    if (limits && shape.sharedBytes > limits->sharedBytesPerCta)
+      return "; a block on " + chip.str() + " has at most " + sharedMemory();
+    return "";
   case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-    return "; the block needs more registers or shared memory than an SM has";
+    return "; a block on " + chip.str() + " has at most " + threads + ", " +
+           std::to_string(CudaLimits::registersPerSm) + " registers" +
+           (limits ? " and " + sharedMemory() : "");
   case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
     return "; a cooperative launch must fit onto the GPU at once";
   case CUDA_ERROR_INVALID_CLUSTER_SIZE:
-    return "; the cluster is too large for this GPU, or does not divide the grid";
+    if (limits && limits->ctasPerCluster == 1)
+      return "; " + chip.str() + " has no clusters";
+    return "; a cluster " +
+           (limits ? "on " + chip.str() + " has at most " + std::to_string(limits->ctasPerCluster) +
+                         " blocks and "
+                   : "") +
+           "divides the grid";
   default:
     return "";
   }
@@ -203,7 +223,7 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
   const auto &kernel = static_cast<const CudaKernel &>(*launch.kernel);
   const KernelShape &shape = *launch.shape;
   const int64_t *grid = launch.grid;
-  constexpr int64_t mostBlocks = 0x7fffffff;
+  constexpr int64_t mostBlocks = CudaLimits::gridX; // that the driver's configuration holds
   if (grid[0] > mostBlocks || grid[1] > mostBlocks || grid[2] > mostBlocks)
     return fail(TESSERA_RT_ARGUMENT, "the grid is too large for CUDA: " + describe(launch));
   auto count = static_cast<int32_t>(launch.wordCount + launch.maps.size());
@@ -265,8 +285,8 @@ tessera_rt_status launchKernel(Device &device, CUstream stream, const Launch &la
   if (result == CUDA_SUCCESS)
     result = device.api.cuLaunchKernelEx(&config, kernel.function, pointers, nullptr);
   if (result != CUDA_SUCCESS)
-    return device.failed(result,
-                         describe(launch) + " could not be launched" + hint(result, launch));
+    return device.failed(result, describe(launch) + " could not be launched" +
+                                     hint(result, device, launch));
   rt::count(metrics.deviceLaunches);
   if (!isBlocking())
     return TESSERA_RT_OK;

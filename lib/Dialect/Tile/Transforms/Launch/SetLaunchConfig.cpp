@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
+#include "tessera/Target/CudaLimits.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,7 +20,7 @@ namespace tessera::tile {
 /// The number of dimensions of a kernel's launches: as many as are known to be within the
 /// hardware's limit, so that a CTA finds its coordinates without divisions.
 static int64_t launchRankOf(KernelOp kernel) {
-  constexpr int64_t maxSize = 65535; // of the second dimension and the third
+  constexpr int64_t maxSize = CudaLimits::grid[1]; // of the second dimension and the third
   int64_t gridRank = kernel.getGridRank(),
           rank = std::min(gridRank, kernel.getField(LaunchField::LaunchRank).value_or(3));
   if (kernel.getField(TuningField::RasterGroup))
