@@ -214,7 +214,10 @@ TESSERA_API const void *tessera_result_stage(const tessera_result *result, const
 /// JSON: {"function", "target", "class": {…}, "guards": ["…"], "kernels": [{"name", "dims":
 /// [{"name", "role", "size", "tile"}], "notes", "flops", "bytes", "programs", "predicted_us",
 /// "bound", and "tuned" if tiles, launch and tuning were measured, "same_as" if the code is that of
-/// another kernel}], "timings": {stage: milliseconds}}. Predictions are for typical sizes.
+/// another kernel, "changed": fields of launch and tuning that later passes overwrote, ["num_stages
+/// 5
+/// -> 4: shared memory", …]}], "timings": {stage: milliseconds}}. Predictions are for typical
+/// sizes.
 TESSERA_API const char *tessera_result_report(const tessera_result *result);
 
 /// One kernel of the report. Since ABI 1.2.

@@ -1,8 +1,9 @@
 //===- Explain.cpp - What the scheduler decided ---------------------------===//
 //
 // Prints a schedule in words. For each kernel: its grid, its streams with their states, reductions
-// within a tile, inputs and outputs, the predicted cost, and the notes of the scheduler
-// (`sched.notes`). All of it comes from the IR, so that an edited schedule is explained as well.
+// within a tile, inputs and outputs, launch and tuning with what later passes changed of them, the
+// predicted cost, and the notes of the scheduler (`sched.notes`). All of it comes from the IR, so
+// that an edited schedule is explained as well.
 //
 //===----------------------------------------------------------------------===//
 #include "Explain.h"
@@ -14,6 +15,8 @@
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Schedule/IR/Schedule.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
+#include "tessera/Dialect/Target/IR/Target.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -41,8 +44,9 @@ std::string describe(sched::DimAttr dim) {
 
 class KernelWriter {
 public:
-  KernelWriter(sched::KernelOp kernel, KernelCost cost, bool isGpu, llvm::raw_ostream &os)
-      : kernel(kernel), cost(cost), isGpu(isGpu), os(os) {}
+  KernelWriter(sched::KernelOp kernel, KernelCost cost, ArrayRef<std::string> changed, bool isGpu,
+               llvm::raw_ostream &os)
+      : kernel(kernel), cost(cost), changed(changed), isGpu(isGpu), os(os) {}
 
   void write() {
     auto backend = kernel->getAttrOfType<StringAttr>(sched::kBackend);
@@ -95,9 +99,8 @@ private:
       os << "  launch  " << launch << "\n";
     if (TuningConfig tuning = kernel.getTuningConfig(); !tuning.empty())
       os << "  tuning  " << tuning << "\n";
-    if (auto changes = kernel->getAttrOfType<ArrayAttr>(sched::KernelOp::kChangedAttr))
-      for (auto change : changes.getAsRange<StringAttr>())
-        os << "  changed " << change.getValue() << "\n";
+    for (const std::string &change : changed)
+      os << "  changed " << change << "\n";
     if (!isGpu)
       return;
     os << "  table   " << sched::signatureOf(kernel);
@@ -203,13 +206,37 @@ private:
 
   sched::KernelOp kernel;
   KernelCost cost;
+  ArrayRef<std::string> changed;
   bool isGpu;
   llvm::raw_ostream &os;
 };
 
 } // namespace
 
-std::string ScheduleReader::explain(ModuleOp module) const {
+ChangedFields changedFields(ModuleOp module) {
+  ChangedFields changed;
+  auto add = [&](StringRef kernel, auto changes) {
+    for (StringRef change : changes)
+      changed[kernel.str()].push_back(change.str());
+  };
+  module.walk([&](Operation *op) {
+    if (auto image = dyn_cast<target::ImageOp>(op)) {
+      for (StringRef kernel : image.getKernels().getAsValueRange<StringAttr>())
+        add(kernel, image.getChanges(kernel));
+      return;
+    }
+    if (!isa<sched::KernelOp, tile::KernelOp>(op))
+      return;
+    StringRef list = sched::KernelOp::kChangedAttr;
+    if (isa<tile::KernelOp>(op))
+      list = tile::KernelOp::kChangedAttr;
+    if (auto changes = op->getAttrOfType<ArrayAttr>(list))
+      add(SymbolTable::getSymbolName(op).getValue(), changes.getAsValueRange<StringAttr>());
+  });
+  return changed;
+}
+
+std::string ScheduleReader::explain(ModuleOp module, const ChangedFields &changed) const {
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -219,7 +246,11 @@ std::string ScheduleReader::explain(ModuleOp module) const {
        << "\n";
     for (sched::KernelOp kernel : kernels) {
       os << "\n";
-      KernelWriter(kernel, estimateCost(kernel, machine, roofline, sizes), machine.isGpu, os)
+      ArrayRef<std::string> changes;
+      if (auto found = changed.find(kernel.getSymName()); found != changed.end())
+        changes = found->second;
+      KernelWriter(kernel, estimateCost(kernel, machine, roofline, sizes), changes, machine.isGpu,
+                   os)
           .write();
     }
   }

@@ -6,9 +6,18 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace tessera {
+
+/// What became of fields of launch and tuning after they were chosen, by kernel:
+/// "num_stages 5 -> 4: shared memory".
+using ChangedFields = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// The changed fields of the kernels in a module of any stage.
+ChangedFields changedFields(mlir::ModuleOp module);
 
 /// Reads schedules for one target.
 struct ScheduleReader {
@@ -17,8 +26,8 @@ struct ScheduleReader {
   std::string gpu; ///< its chip and the backend to its code, "sm_90 via ptx"; "" for a CPU
   SizesAtHand sizes;
 
-  /// The decisions in a module of Schedule IR, in words.
-  std::string explain(mlir::ModuleOp module) const;
+  /// The decisions in a module of Schedule IR, in words; `changed` has those of later stages.
+  std::string explain(mlir::ModuleOp module, const ChangedFields &changed) const;
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
   /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was

@@ -63,7 +63,7 @@ void addGpuPasses(OpPassManager &manager, const GpuDescription &gpu, bool tensor
 }
 
 LogicalResult packGpuModule(ModuleOp module, StringRef chip, StringRef features,
-                            const HostProgramOptions &host, const GpuImage &image) {
+                            const HostProgramOptions &host, GpuImage image) {
   module.getContext()->loadDialect<target::TargetDialect>();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto result =
@@ -73,8 +73,14 @@ LogicalResult packGpuModule(ModuleOp module, StringRef chip, StringRef features,
   if (failed(convertHostFunctions(module, result, host)))
     return failure();
   SmallVector<StringRef> names;
-  for (auto kernel : module.getOps<tile::KernelOp>())
+  NamedAttrList changed;
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
     names.push_back(kernel.getSymName());
+    if (Attribute changes = kernel->getAttr(tile::KernelOp::kChangedAttr))
+      changed.set(kernel.getSymName(), changes);
+  }
+  if (!changed.empty())
+    image.changed = changed.getDictionary(module.getContext());
   ArrayAttr kernels = builder.getStrArrayAttr(names);
   for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
     kernel.erase();
@@ -90,7 +96,7 @@ void addImage(target::ModuleOp module, ArrayAttr kernels, const GpuImage &image)
       type, "kernels", HeapAsmResourceBlob::allocateAndCopyInferAlign(image.code));
   SymbolTable symbols(module);
   auto made = target::ImageOp::create(builder, module.getLoc(), "image", image.format, kernels,
-                                      image.configs, code);
+                                      image.configs, image.changed, code);
   symbols.insert(made); // under another name where this one is taken
 }
 

@@ -39,16 +39,17 @@ struct GpuImage {
   std::string format; ///< "tileir", "ptx"
   llvm::ArrayRef<char> code;
   mlir::ArrayAttr configs; ///< how each kernel is launched, in their order; null: as tile blocks
+  mlir::DictionaryAttr changed = {}; ///< the changed fields of kernels, by their names
 };
 
 /// Adds an image with the kernels of these names to a target module.
 void addImage(target::ModuleOp module, mlir::ArrayAttr kernels, const GpuImage &image);
 
 /// Replaces the functions and kernels of `module` by a target module with their host programs and
-/// the image.
+/// the image, which gets the changed fields of the kernels.
 mlir::LogicalResult packGpuModule(mlir::ModuleOp module, llvm::StringRef chip,
                                   llvm::StringRef features, const HostProgramOptions &host,
-                                  const GpuImage &image);
+                                  GpuImage image);
 
 /// Replaces the per-thread kernels of a target module by an image of PTX.
 mlir::LogicalResult assembleKernels(target::ModuleOp module, const GpuDescription &gpu,

@@ -30,11 +30,13 @@ using namespace mlir;
 
 namespace {
 
-/// The last stage that a request needs.
-Stage lastStage(const CompileRequest &request) {
+/// The last stage that a request needs. An explanation includes what passes for GPUs change of a
+/// kernel's launch and tuning, which is complete in Target IR.
+Stage lastStage(const CompileRequest &request, bool isGpu) {
   if (request.code)
     return Stage::Bundle;
-  bool needsTarget = request.launcher || request.remarks != RemarkFilter::None;
+  bool needsTarget =
+      request.launcher || request.remarks != RemarkFilter::None || (request.explain && isGpu);
   Stage last = needsTarget ? Stage::Target : request.explain ? Stage::Sched : Stage::Graph;
   return request.texts.empty() ? last : std::max(last, *request.texts.rbegin());
 }
@@ -180,9 +182,39 @@ void reportSharing(llvm::json::Object &report, ModuleOp module) {
   }
 }
 
+/// What became of fields of launch and tuning by now. A kernel that runs the code of another one
+/// has its changes.
+ChangedFields changesByNow(const llvm::json::Object &report, ModuleOp module) {
+  ChangedFields changed = changedFields(module);
+  if (const llvm::json::Array *kernels = report.getArray("kernels"))
+    for (const llvm::json::Value &value : *kernels) {
+      const llvm::json::Object &kernel = *value.getAsObject();
+      std::optional<StringRef> same = kernel.getString("same_as");
+      if (auto found = same ? changed.find(*same) : changed.end(); found != changed.end())
+        changed[kernel.getString("name")->str()] = found->second;
+    }
+  return changed;
+}
+
+void reportChanges(llvm::json::Object &report, const ChangedFields &changed) {
+  if (llvm::json::Array *kernels = report.getArray("kernels"))
+    for (llvm::json::Value &value : *kernels) {
+      llvm::json::Object &kernel = *value.getAsObject();
+      if (auto found = changed.find(*kernel.getString("name")); found != changed.end())
+        kernel["changed"] = llvm::json::Array(found->second);
+    }
+}
+
+/// A schedule that is explained once later stages are done with it.
+struct ExplainedSchedule {
+  ScheduleReader reader;
+  OwningOpRef<ModuleOp> module;
+};
+
 /// Compiles up to the last requested stage. False after an error. `tuned` is set if a choice of the
-/// tuning table was used.
-bool runStages(Compilation &compilation, bool &tuned) {
+/// tuning table was used, `explained` if an explanation is wanted.
+bool runStages(Compilation &compilation, bool &tuned, std::string &promotions,
+               std::optional<ExplainedSchedule> &explained) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
   // The program may name a backend, which is known once it is parsed.
@@ -192,7 +224,6 @@ bool runStages(Compilation &compilation, bool &tuned) {
   if (compilation.stage() == Stage::Graph && backend->machine().isGpu)
     result.report["program"] = programSignature(compilation.getModule());
   // Passes on Graph IR move and merge casts; what the program says is in the graph as it comes.
-  std::string promotions;
   if (request.explain && compilation.stage() == Stage::Graph)
     promotions = explainPromotions(compilation.getModule(), result.diagnostics.sources);
   backend = findBackend(compilation, backendOf(compilation));
@@ -201,7 +232,7 @@ bool runStages(Compilation &compilation, bool &tuned) {
     backend = findBackend(compilation, commonBackend(compilation, *backend));
   if (!backend || !checkStages(compilation, *backend))
     return false;
-  Stage last = lastStage(request);
+  Stage last = lastStage(request, backend->machine().isGpu);
   if (compilation.stage() == Stage::Graph && !request.isIR &&
       !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
         addStagePasses(manager, Stage::Graph, *backend);
@@ -224,8 +255,7 @@ bool runStages(Compilation &compilation, bool &tuned) {
                             sizesAtHand(result.info)};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
-        result.explanation =
-            promotions + (promotions.empty() ? "" : "\n") + reader.explain(compilation.getModule());
+        explained = {std::move(reader), compilation.getModule().clone()};
     }
     if (at == Stage::Tile)
       reportSharing(result.report, compilation.getModule());
@@ -240,6 +270,21 @@ bool runStages(Compilation &compilation, bool &tuned) {
       return false;
   }
   return backend->finish(compilation, last);
+}
+
+/// The same, with the explanation.
+bool runStages(Compilation &compilation, bool &tuned) {
+  std::string promotions;
+  std::optional<ExplainedSchedule> explained;
+  if (!runStages(compilation, tuned, promotions, explained))
+    return false;
+  CompileResult &result = compilation.result;
+  ChangedFields changed = changesByNow(result.report, compilation.getModule());
+  reportChanges(result.report, changed);
+  if (explained)
+    result.explanation = promotions + (promotions.empty() ? "" : "\n") +
+                         explained->reader.explain(*explained->module, changed);
+  return true;
 }
 
 /// Calls `body` with a compilation; faults of the compiler become diagnostics.

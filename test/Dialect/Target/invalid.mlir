@@ -74,6 +74,20 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 
 // -----
 
+tessera_target.module @m triple "t" cpu "sm_90" features "tileir" {
+  // expected-error @below {{has changed fields of 'b', which is none of its kernels}}
+  tessera_target.image @i format "tileir" kernels ["a"] changed {b = []} code dense<0> : tensor<1xui8>
+}
+
+// -----
+
+tessera_target.module @m triple "t" cpu "sm_90" features "tileir" {
+  // expected-error @below {{expected a list of strings as the changed fields of 'a', got [8]}}
+  tessera_target.image @i format "tileir" kernels ["a"] changed {a = [8]} code dense<0> : tensor<1xui8>
+}
+
+// -----
+
 tessera_target.module @m triple "t" cpu "sm_90" features "ptx" {
   // expected-error @below {{has 2 kernels, but 1 configurations}}
   tessera_target.image @i format "ptx" kernels ["a", "b"] configs [#tessera_target.kernel_config<block = [128]>] code dense<0> : tensor<1xui8>

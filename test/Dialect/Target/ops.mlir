@@ -68,4 +68,7 @@ tessera_target.module @gpu triple "nvptx64-nvidia-cuda" cpu "sm_90" features "pt
     code dense<47> : tensor<2xui8>
   // CHECK: tessera_target.image @tiles format "tileir" kernels ["c"] code
   tessera_target.image @tiles format "tileir" kernels ["c"] code dense<47> : tensor<2xui8>
+  // CHECK: tessera_target.image @changed format "tileir" kernels ["d", "e"] changed {e = ["num_warps 4 -> 8: why", "min_ctas_per_sm 2 -> none: why"]} code
+  tessera_target.image @changed format "tileir" kernels ["d", "e"]
+    changed {e = ["num_warps 4 -> 8: why", "min_ctas_per_sm 2 -> none: why"]} code dense<47> : tensor<2xui8>
 }

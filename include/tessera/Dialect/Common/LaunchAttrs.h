@@ -87,19 +87,27 @@ void printLaunchAndTuning(mlir::OpAsmPrinter &printer, KernelOp kernel) {
   print(kernel.getTuningAttr());
 }
 
-/// Adds `num_stages 5 -> 4: shared memory` to the list of changes in an attribute of a kernel.
+/// "num_stages 5 -> 4: shared memory"
+template <typename Field>
+std::string changeText(Field field, int64_t from, std::optional<int64_t> to,
+                       llvm::StringRef reason) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << FieldValues<Field>::fields()[size_t(field)].name << ' ' << from << " -> ";
+  to ? os << *to : os << "none";
+  os << ": " << reason;
+  return text;
+}
+
+/// Adds a change to the list in an attribute of a kernel.
 template <typename Field>
 void noteChange(mlir::Operation *kernel, llvm::StringRef list, Field field, int64_t from,
                 std::optional<int64_t> to, llvm::StringRef reason) {
   llvm::SmallVector<mlir::Attribute> changes;
   if (auto known = kernel->getAttrOfType<mlir::ArrayAttr>(list))
     llvm::append_range(changes, known);
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << FieldValues<Field>::fields()[size_t(field)].name << ' ' << from << " -> ";
-  to ? os << *to : os << "none";
-  os << ": " << reason;
-  changes.push_back(mlir::StringAttr::get(kernel->getContext(), text));
+  changes.push_back(
+      mlir::StringAttr::get(kernel->getContext(), changeText(field, from, to, reason)));
   kernel->setAttr(list, mlir::ArrayAttr::get(kernel->getContext(), changes));
 }
 

@@ -108,6 +108,15 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
 }
 
 LogicalResult ImageOp::verify() {
+  for (NamedAttribute each : getChanged().value_or(DictionaryAttr::get(getContext()))) {
+    if (!llvm::is_contained(getKernels(), each.getName()))
+      return emitOpError("has changed fields of '")
+             << each.getName().getValue() << "', which is none of its kernels";
+    auto list = dyn_cast<ArrayAttr>(each.getValue());
+    if (!list || !llvm::all_of(list, llvm::IsaPred<StringAttr>))
+      return emitOpError("expected a list of strings as the changed fields of '")
+             << each.getName().getValue() << "', got " << each.getValue();
+  }
   std::optional<ArrayAttr> configs = getConfigs();
   if (!configs)
     return success();
@@ -135,6 +144,22 @@ KernelConfigAttr ImageOp::getConfig(StringRef kernel) {
     if (name.getValue() == kernel)
       return getConfig(i);
   return KernelConfigAttr::get(getContext(), {}, {}, 0, 0, {});
+}
+
+SmallVector<StringRef> ImageOp::getChanges(StringRef kernel) {
+  SmallVector<StringRef> changes;
+  if (std::optional<DictionaryAttr> changed = getChanged())
+    if (auto list = changed->getAs<ArrayAttr>(kernel))
+      llvm::append_range(changes, list.getAsValueRange<StringAttr>());
+  return changes;
+}
+
+void ImageOp::addChange(StringRef kernel, StringRef change) {
+  SmallVector<StringRef> changes = getChanges(kernel);
+  changes.push_back(change);
+  NamedAttrList all(getChanged().value_or(DictionaryAttr()));
+  all.set(kernel, Builder(getContext()).getStrArrayAttr(changes));
+  setChangedAttr(all.getDictionary(getContext()));
 }
 
 llvm::ArrayRef<uint8_t> ImageOp::getBytes() {

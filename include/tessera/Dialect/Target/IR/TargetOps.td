@@ -156,23 +156,30 @@ def Target_ImageOp : Target_Op<"image", [Symbol]> {
   let description = [{
     The kernels of a target as one module in another format: `tileir` is CUDA Tile IR bytecode, `ptx` is PTX text. Both are
     assembled to a cubin. `kernels` names the entries, whose parameters are the words of their launches. `configs` has the
-    launch configuration of each.
+    launch configuration of each. `changed` lists, by kernel, the fields of launch and tuning that passes or the assembler
+    overwrote, as `tile.changed` does.
 
     ```mlir
     tessera_target.image @kernels format "tileir" kernels ["double_0"] code dense_resource<kernels> : tensor<812xui8>
     tessera_target.image @more format "ptx" kernels ["half_0"] configs [#tessera_target.kernel_config<block = [128]>]
+      changed {half_0 = ["num_warps 4 -> 8: more than 4096 elementwise operations per thread"]}
       code dense_resource<more> : tensor<2034xui8>
     ```
   }];
   let arguments = (ins Graph_SymbolNameAttr:$sym_name, StrAttr:$format, StrArrayAttr:$kernels,
                        OptionalAttr<TypedArrayAttrBase<Target_KernelConfigAttr, "configurations of kernels">>:$configs,
-                       ElementsAttr:$code);
-  let assemblyFormat = "$sym_name `format` $format `kernels` $kernels (`configs` $configs^)? `code` $code attr-dict";
+                       OptionalAttr<DictionaryAttr>:$changed, ElementsAttr:$code);
+  let assemblyFormat = [{
+    $sym_name `format` $format `kernels` $kernels (`configs` $configs^)? (`changed` $changed^)? `code` $code attr-dict
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The launch configuration of a kernel, by its number or its name.
     KernelConfigAttr getConfig(size_t kernel);
     KernelConfigAttr getConfig(::llvm::StringRef kernel);
+    /// The changed fields of a kernel, and one more.
+    ::llvm::SmallVector<::llvm::StringRef> getChanges(::llvm::StringRef kernel);
+    void addChange(::llvm::StringRef kernel, ::llvm::StringRef change);
     /// The code; empty if its resource is missing.
     ::llvm::ArrayRef<uint8_t> getBytes();
   }];
