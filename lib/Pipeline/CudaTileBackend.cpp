@@ -7,10 +7,12 @@
 #include "Backend.h"
 #include "GpuTarget.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/CodeGen/CudaTileIR/CudaTileIR.h"
+#include "tessera/Dialect/Common/LaunchAttrs.h"
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -83,6 +85,20 @@ LogicalResult CudaTileBackend::lower(ModuleOp module) const {
   return packGpuModule(module, gpu.chip, "tileir," + hostArchitecture, host, {"tileir", code, {}});
 }
 
+/// Reports that the kernels of an image were assembled without their occupancy hints.
+static void noteDropped(target::ImageOp image, ArrayRef<cudatile::OccupancyHint> hints) {
+  for (const cudatile::OccupancyHint &hint : hints) {
+    remark::missed(image.getLoc(), remark::RemarkOpts::name("OccupancyRejected")
+                                       .category("tileiras-occupancy")
+                                       .function(hint.kernel))
+        << remark::reason("the assembler rejects the kernels with min_ctas_per_sm, {0} for this "
+                          "one, and accepts them without it",
+                          hint.ctas);
+    image.addChange(hint.kernel, changeText(TuningField::MinCtasPerSm, hint.ctas, std::nullopt,
+                                            "tileiras rejects the kernels with it"));
+  }
+}
+
 LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
                                         Cubin &cubin) const {
   ArrayRef<uint8_t> bytecode = image.getBytes();
@@ -111,8 +127,11 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
   std::optional<cudatile::Cubin> made = cudatile::assemble(*tileiras, bytecode, options, error);
   if (!made) {
     std::string again;
-    if (auto relaxed = cudatile::withoutOccupancy(bytecode))
+    std::vector<cudatile::OccupancyHint> dropped;
+    if (auto relaxed = cudatile::withoutOccupancy(bytecode, dropped))
       made = cudatile::assemble(*tileiras, *relaxed, options, again);
+    if (made)
+      noteDropped(image, dropped);
   }
   if (!made)
     return image.emitError(error);

@@ -401,21 +401,22 @@ LogicalResult KernelLowering::lowerIndex(mlir::Operation &op) {
 // Modules
 //===----------------------------------------------------------------------===//
 
-std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode) {
+std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode,
+                                                     std::vector<OccupancyHint> &dropped) {
   std::string error;
   std::optional<Module> module = readModule(bytecode, error);
   if (!module)
     return std::nullopt;
-  bool changed = false;
   for (Function &function : module->functions)
     for (Attribute &hints : function.hints.elements)
       for (size_t i = hints.keys.size(); i-- > 0;)
         if (module->strings[hints.keys[i].index] == "occupancy") {
+          dropped.push_back(
+              {module->strings[function.name.index], int64_t(hints.elements[i].bits)});
           hints.keys.erase(hints.keys.begin() + i);
           hints.elements.erase(hints.elements.begin() + i);
-          changed = true;
         }
-  return changed ? writeModule(*module, error) : std::nullopt;
+  return dropped.empty() ? std::nullopt : writeModule(*module, error);
 }
 
 mlir::FailureOr<Module> lowerToCudaTile(mlir::ModuleOp module, const LoweringOptions &options) {

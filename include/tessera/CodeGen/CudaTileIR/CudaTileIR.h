@@ -29,9 +29,16 @@ struct LoweringOptions {
   bool anyStrides = false;
 };
 
-/// The module without occupancy hints; nothing if it has none. tileiras rejects some kernels with a
-/// hint instead of using fewer registers.
-std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode);
+/// The occupancy hint of a kernel, from its `min_ctas_per_sm`.
+struct OccupancyHint {
+  std::string kernel;
+  int64_t ctas;
+};
+
+/// The module without occupancy hints, which are added to `dropped`; nothing if it has none.
+/// tileiras rejects some kernels with a hint instead of using fewer registers.
+std::optional<std::vector<uint8_t>> withoutOccupancy(llvm::ArrayRef<uint8_t> bytecode,
+                                                     std::vector<OccupancyHint> &dropped);
 
 /// Lowers every `tile.kernel` of the module. Launches in the module show which loads are in bounds
 /// and what divides strides. Errors are diagnostics.
