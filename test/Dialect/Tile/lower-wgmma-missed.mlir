@@ -4,6 +4,7 @@
 !b = !tile.view<?x?xbf16, strides = [4096, 1], divisors = [64, 128]>
 !c = !tile.view<?x?xf32, strides = [4096, 1]>
 !u = !tile.view<?x?xbf16, strides = [?, 1]>
+!q = !tile.view<?x64xbf16, strides = [64, 1], divisors = [64, 64]>
 
 // CHECK: remark: [Missed] TooManyColumns | Category:tile-lower-wgmma | Function=columns
 // CHECK-SAME: the accumulator has 512 columns, and wgmma at most 256
@@ -51,6 +52,31 @@ tile.kernel @unaligned(%x: !u, %w: !b, %y: !c, %n: index) grid 1 launch <num_war
     scf.yield %next : tensor<128x128xf32>
   }
   tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// The loop carries two accumulators of one commit group, and rescales them.
+// CHECK: [Missed] SeveralCarried{{.*}}Function=carried
+// CHECK-SAME: the loop carries the 2 accumulators of a commit group, and the wait of the next iteration is for one: this iteration waits for them
+tile.kernel @carried(%x: !q, %k: !q, %u: !q, %v: !q, %w: !q, %y: !c, %z: !c, %n: index) grid 1 launch <num_warps = 4> tuning <use_tma = 1, wgmma = 1> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %sum:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %other = %zero) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+    %q = tile.load %x[%i, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %kt = tile.load %k[%i, %c0] dims [1, 0] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %s = tile.mma %q, %kt, %zero : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %half = tile.map mul(%acc, %s) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %less = tile.map mul(%other, %s) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %ut = tile.load %u[%i, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %vt = tile.load %v[%i, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %wt = tile.load %w[%i, %c0] dims [0, 1] pad 0.0 : bf16 : !q -> tensor<64x64xbf16>
+    %next = tile.mma %ut, %vt, %half : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %more = tile.mma %ut, %wt, %less : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    scf.yield %next, %more : tensor<64x64xf32>, tensor<64x64xf32>
+  }
+  tile.store %sum#0, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !c
+  tile.store %sum#1, %z[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !c
   tile.return
 }
 

@@ -249,12 +249,13 @@ def TileBulkStoreRows : Pass<"tile-bulk-store-rows", "::mlir::ModuleOp"> {
 def TilePipelineMma : Pass<"tile-pipeline-mma", "::mlir::ModuleOp"> {
   let summary = "run an MMA of one iteration under the elementwise work of the next";
   let description = [{
-    Moves the last MMA of an iteration into the next iteration, after that iteration's first MMA.
-    The loop carries its operands. The first iteration is peeled, and the last MMA follows the loop.
+    Moves an MMA that depends on another MMA of its iteration into the next iteration, after that
+    iteration's first MMA. The loop carries its operands. The first iteration is peeled, and the last
+    MMA follows the loop.
 
-    **Why.** In attention, an iteration computes scores, their softmax, and the MMA with V. Tensor
-    cores would be idle during the softmax. With this pass they compute the previous tile's MMA
-    meanwhile.
+    **Why.** The tensor cores would be idle during the elementwise work between the MMAs. With this
+    pass they compute the MMA of the previous iteration meanwhile. In attention, with scores, their
+    softmax and the MMA with V, this is the MMA with V.
 
     **Input form.** Kernels with `wgmma = 1`, after `tile-lower-layout-conversions`.
 
@@ -265,8 +266,10 @@ def TilePipelineMma : Pass<"tile-pipeline-mma", "::mlir::ModuleOp"> {
     - the loop yields its result directly, and the next iteration reads this accumulator only after
       another MMA;
     - the iteration computes its left operand and its accumulator;
-    - its right operand is read from a stage that TMA loads fill, with a full barrier of its own;
-    - the registers of a thread hold the left operand and both accumulators, with 48 registers left.
+    - its right operand is read from a stage that TMA loads fill, with a full barrier of its own:
+      right operands of two MMAs that depend on the same MMA share one;
+    - the registers of a thread hold the left operand and both accumulators, with 48 registers left;
+    - it is the first such MMA of the iteration: one MMA is delayed.
 
     ```mlir
     scf.for %t = %c1 to %n step %c1 iter_args(%sum, %weights, %before, …) {
@@ -519,11 +522,13 @@ def TileJoinWgmma : Pass<"tile-join-wgmma", "::mlir::ModuleOp"> {
   let summary = "compute two narrow warpgroup MMAs with the same left operand by one instruction";
   let description = [{
     Marks the first of two consecutive `tile.wgmma` with `join`, whose value is the distance of the
-    right operands in bytes. The instruction sees them as the swizzle spans of one matrix.
+    right operands in bytes. The instruction sees them as the swizzle spans of one matrix. It finds
+    spans at one distance, so that right operands of one span each can be joined. The pass joins
+    pairs, and a remark names an MMA that a pair leaves.
 
     **Why.** An instruction reads the rows of its left operand from shared memory for all of its
-    columns. With twice as many columns, two MMAs such as those of the two halves of RoPE read them
-    once.
+    columns. With twice as many columns, two MMAs read them once. The MMAs of the two halves of RoPE
+    are of this kind, and those of a gated unit with narrow tiles.
 
     **Input form.** Placed Tile IR in which buffers have offsets (`tile-allocate-shared`) and
     barriers are in place.
@@ -534,6 +539,7 @@ def TileJoinWgmma : Pass<"tile-join-wgmma", "::mlir::ModuleOp"> {
 
     - if the left operands differ or are in registers;
     - if a right operand is not one swizzle span of columns;
+    - if the first is the second of another pair;
     - if both together have more than 256 columns;
     - in a cluster that divides the accumulator;
     - if the second buffer is not after the first within the 256 KiB of a descriptor.

@@ -329,11 +329,12 @@ def TileDecoupleEpilogue : Pass<"tile-decouple-epilogue", "::mlir::ModuleOp"> {
 def TilePredicateGathers : Pass<"tile-predicate-gathers", "::mlir::ModuleOp"> {
   let summary = "add the element at one index only in the iteration that has it";
   let description = [{
-    Puts the addition of `where(eq(iota, p), x, 0)` to a carried value under the condition that the
-    index `p` is in the iteration's tile.
+    Puts the addition of a tile that is zero except at one index, `where(eq(iota, p), x, 0)`, to a
+    carried value under the condition that the index `p` is in the iteration's tile.
 
-    **Why.** A loop that selects one element of a row (a cross entropy's target, for example) would
-    compare, select and add in every iteration, and all but one add zeros.
+    **Why.** An iteration that adds zeros can skip the addition and what computes the zeros. A loop
+    that selects one element of a row (a cross entropy's target, for example) would compare, select
+    and add in every iteration, and all but one add zeros.
 
     The condition covers the comparison, the selection, its reduction within warps and the addition.
 

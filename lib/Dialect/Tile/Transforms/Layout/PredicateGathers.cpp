@@ -1,14 +1,17 @@
 //===- PredicateGathers.cpp - Skip iterations without the position --------===//
 //
-// A loop that selects the element of a row at one position compares, selects and adds in each
-// iteration, and all iterations but one add zeros. The pass compares the position with the range of
-// the iteration's tile first, and does the rest under that condition.
+// An iteration that adds zeros to a carried value can skip the addition and what computes the
+// zeros. The pass proves that for a tile that is zero except at one position: a loop that selects
+// the element of a row compares, selects and adds in each iteration, and all iterations but one add
+// zeros. It compares the position with the range of the iteration's tile first, and does the rest
+// under that condition. A remark names selections of other forms.
 //
 //===----------------------------------------------------------------------===//
 #include "Numerics/Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Layout/Reduction.h"
 
@@ -21,6 +24,7 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-predicate-gathers";
 static constexpr unsigned kPositionBits = 32; // enough for every position
 
 namespace {
@@ -50,11 +54,14 @@ static bool isZeroTile(Value tile) {
   return constant && isZero(cast<TypedAttr>(constant.getValue()));
 }
 
+static bool isSum(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  return reduce && reduce.getReduceOp() == tessera::ReduceOp::Sum;
+}
+
 /// The operand whose zeros become zeros of the result, or null.
 static Value zerosOf(Operation *op) {
-  auto reduce = dyn_cast<tile::ReduceOp>(op);
-  if (isa<ReshapeOp, tile::CastOp>(op) ||
-      (reduce && reduce.getReduceOp() == tessera::ReduceOp::Sum && isWithinWarps(reduce)))
+  if (isa<ReshapeOp, tile::CastOp>(op) || isSum(op))
     return op->getOperand(0);
   // A mask sets elements after the end of the row to zero.
   bool isCut = isMap(op, ScalarOp::Where) && isZeroTile(op->getOperand(2)) &&
@@ -65,7 +72,8 @@ static Value zerosOf(Operation *op) {
 static std::optional<Selection> selectionOf(Value tile, Block *block) {
   Selection selection;
   Operation *op = tile.getDefiningOp();
-  while (op && op->hasOneUse() && op->getBlock() == block && zerosOf(op)) {
+  while (op && op->hasOneUse() && op->getBlock() == block && zerosOf(op) &&
+         (!isSum(op) || isWithinWarps(cast<tile::ReduceOp>(op)))) {
     selection.ops.push_back(op);
     op = zerosOf(op).getDefiningOp();
   }
@@ -87,6 +95,45 @@ static std::optional<Selection> selectionOf(Value tile, Block *block) {
     return selection;
   }
   return std::nullopt;
+}
+
+/// Whether the elements of a tile are positions along a dimension.
+static bool arePositions(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  while (isa_and_nonnull<BroadcastOp, ReshapeOp, ConvertOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<IotaOp>(op);
+}
+
+/// Says why the addition of a tile that selects elements by their positions runs in each iteration.
+static void remarkEachIteration(MapOp add, Value tile) {
+  if (!add.getContext()->getRemarkEngine())
+    return;
+  bool isUsed = false, isAcrossWarps = false;
+  Operation *op = tile.getDefiningOp();
+  for (; op && op->getBlock() == add->getBlock() && zerosOf(op); op = zerosOf(op).getDefiningOp()) {
+    isUsed |= !op->hasOneUse();
+    isAcrossWarps |= isSum(op) && !isWithinWarps(cast<tile::ReduceOp>(op));
+  }
+  if (!op || op->getBlock() != add->getBlock() || !isMap(op, ScalarOp::Where) ||
+      !isZeroTile(op->getOperand(2)))
+    return;
+  Operation *isHere = op->getOperand(0).getDefiningOp();
+  if (!isMap(isHere, ScalarOp::Eq) || llvm::none_of(isHere->getOperands(), arePositions))
+    return;
+  if (isUsed || !op->hasOneUse())
+    missed(add, kPass, "SeveralUses")
+        << remark::reason("other operations use the selected elements as well");
+  else if (isAcrossWarps)
+    missed(add, kPass, "AcrossWarps")
+        << remark::reason("the selected elements are added across warps, which all warps do");
+  else if (getElementTypeOrSelf(isHere->getOperand(0)).getIntOrFloatBitWidth() < kPositionBits)
+    missed(add, kPass, "NarrowIndex") << remark::reason(
+        "the index has {0} bits, and is compared with the range of a tile in {1}",
+        getElementTypeOrSelf(isHere->getOperand(0)).getIntOrFloatBitWidth(), kPositionBits);
+  else
+    missed(add, kPass, "SeveralIndices") << remark::reason(
+        "the elements are selected by more than one index, and a CTA tests the range of one");
 }
 
 /// Moves the addition and the selection under the condition that the tile has the position.
@@ -119,11 +166,13 @@ static void predicateAll(KernelOp kernel) {
       adds.push_back(map);
   });
   for (MapOp add : adds)
-    for (unsigned i : {0, 1})
+    for (unsigned i : {0, 1}) {
       if (std::optional<Selection> selection = selectionOf(add->getOperand(i), add->getBlock())) {
         predicate(add, add->getOperand(1 - i), *selection);
         break;
       }
+      remarkEachIteration(add, add->getOperand(i));
+    }
 }
 
 namespace {

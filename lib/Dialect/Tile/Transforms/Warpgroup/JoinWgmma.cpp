@@ -1,12 +1,14 @@
 //===- JoinWgmma.cpp - One instruction for two warpgroup MMAs -------------===//
 //
 // An instruction finds the swizzle spans of its right operand by their distance, the leading
-// dimension of the descriptor. Two right operands that are one span wide each are therefore the
-// spans of one matrix, at the distance of their buffers.
+// dimension of the descriptor. Right operands that are one span wide each are therefore the spans
+// of one matrix, at the distance of their buffers. The pass joins pairs: `join` has the distance to
+// one further operand.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -18,8 +20,11 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+static constexpr StringLiteral kPass = "tile-join-wgmma";
+
 /// The distance in bytes from the right operand of an MMA to that of the next one, where one
-/// instruction computes both; otherwise 0.
+/// instruction can compute both; otherwise 0, and a remark says why where the left operand is the
+/// same.
 static int64_t distanceToNext(WgmmaOp mma, WgmmaOp next) {
   constexpr int64_t maxColumns = 256;
   if (mma.getParts() > 1 || mma.getSpread().blocks > 1 || !mma.canJoin(next))
@@ -30,10 +35,23 @@ static int64_t distanceToNext(WgmmaOp mma, WgmmaOp next) {
   auto first = mma.getRhs().getDefiningOp<AllocOp>(),
        second = next.getRhs().getDefiningOp<AllocOp>();
   if (!matrix->isAcross || columns * buffer.getElementBytes() != matrix->span ||
-      2 * columns > maxColumns || !first || !second || !first.getOffset() || !second.getOffset())
+      2 * columns > maxColumns) {
+    missed(next, kPass, "NotOneSpan")
+        << remark::reason("rhs has {0} columns, and an instruction with two of them needs one "
+                          "swizzle span, {1} bytes "
+                          "of contiguous columns, of each",
+                          columns, matrix->span);
+    return 0;
+  }
+  if (!first || !second || !first.getOffset() || !second.getOffset())
     return 0;
   int64_t distance = int64_t(*second.getOffset()) - int64_t(*first.getOffset());
-  return distance > 0 && distance < WgmmaOp::kDescriptorBytes ? distance : 0;
+  if (distance > 0 && distance < WgmmaOp::kDescriptorBytes)
+    return distance;
+  missed(next, kPass, "Distance") << remark::reason(
+      "rhs is {0} bytes after that of the previous MMA, and a descriptor holds 0 to {1}", distance,
+      WgmmaOp::kDescriptorBytes);
+  return 0;
 }
 
 namespace {
@@ -43,10 +61,14 @@ struct TileJoinWgmma : tile::impl::TileJoinWgmmaBase<TileJoinWgmma> {
   void runOnOperation() override {
     getOperation().walk([](WgmmaOp mma) {
       auto next = dyn_cast_or_null<WgmmaOp>(mma->getNextNode());
-      if (!next || mma.isJoinedToPrevious())
+      int64_t distance = next ? distanceToNext(mma, next) : 0;
+      if (!distance)
         return;
-      if (int64_t distance = distanceToNext(mma, next))
+      if (!mma.isJoinedToPrevious())
         mma.setJoin(distance);
+      else
+        missed(next, kPass, "MoreThanTwo") << remark::reason(
+            "an instruction computes two MMAs with the same lhs, and this is a further one");
     });
   }
 };

@@ -222,9 +222,19 @@ std::optional<SmallVector<unsigned>> WgmmaLowering::carriedAccumulators(const Co
 /// iteration, after that iteration's first commit group: the contraction overlaps with that group.
 std::optional<unsigned> WgmmaLowering::carriedToNextIteration(const CommitGroup &group) {
   MmaOp mma = group.front().mma;
-  if (!first || !loop || group.size() > 1 || !mma->hasOneUse() ||
-      !isa<scf::YieldOp>(*mma->user_begin()))
+  auto isYielded = [](const Contraction &each) {
+    MmaOp mma = each.mma;
+    return mma->hasOneUse() && isa<scf::YieldOp>(*mma->user_begin());
+  };
+  if (!first || !loop || !llvm::all_of(group, isYielded))
     return std::nullopt;
+  if (group.size() > 1) {
+    missed(mma, kPass, "SeveralCarried") << remark::reason(
+        "the loop carries the {0} accumulators of a commit group, and the wait of the next "
+        "iteration is for one: this iteration waits for them",
+        group.size());
+    return std::nullopt;
+  }
   unsigned number = mma->use_begin()->getOperandNumber();
   auto isAfterFirst = [&](Operation *user) {
     Operation *here = block.findAncestorOpInBlock(*user);

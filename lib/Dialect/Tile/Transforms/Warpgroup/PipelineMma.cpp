@@ -1,9 +1,11 @@
 //===- PipelineMma.cpp - Overlap a contraction with the next iteration ----===//
 //
-// An attention iteration computes S = Q K^T, the softmax of S, and O += P V. Tensor cores idle
-// during the softmax. The pass delays the second contraction of an iteration to the next one, where
-// it starts after the first contraction and runs while warps compute the softmax. The first
-// iteration is peeled, and the last delayed contraction follows the loop.
+// In an iteration with several contractions, a later one waits for elementwise work on the result
+// of an earlier one, and tensor cores idle meanwhile. The pass delays such a contraction to the
+// next iteration, where it starts after the first contraction and runs under the elementwise work.
+// The first iteration is peeled, and the last delayed contraction follows the loop. Attention is
+// the case with two contractions: S = Q K^T, the softmax of S, and O += P V. One contraction of an
+// iteration is delayed; a remark names each further one.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -57,6 +59,23 @@ private:
   unsigned warps, threads, residents;
 };
 } // namespace
+
+/// The full barriers that TMA loads into a buffer arrive at; null without such loads.
+static Value fullBarriersOf(Value buffer) {
+  for (Operation *user : buffer.getUsers())
+    if (auto load = dyn_cast<TmaLoadOp>(user))
+      return load.getFull();
+  return {};
+}
+
+/// Whether TMA loads into another buffer arrive at the full barriers of this one.
+static bool sharesBarriers(Value buffer) {
+  Value mbarriers = fullBarriersOf(buffer);
+  return mbarriers && llvm::any_of(mbarriers.getUsers(), [&](Operation *user) {
+           auto load = dyn_cast<TmaLoadOp>(user);
+           return load && load.getBuffer() != buffer;
+         });
+}
 
 /// The wait at the full barrier of a read's stage, right before the read; null if the barrier
 /// serves another buffer as well.
@@ -114,8 +133,8 @@ bool MmaPipeliner::hasRegisters(const DelayedMma &delayed) {
   return false;
 }
 
-/// Whether a contraction is the second of an iteration: the loop carries its result, and the
-/// iteration computes its left operand in registers after another contraction.
+/// Whether a contraction follows another one of the iteration: the loop carries its result, and the
+/// iteration computes its left operand in registers after the other.
 bool MmaPipeliner::isExpected(MmaOp mma) {
   Operation *lhs = mma.getLhs().getDefiningOp();
   return isWarpgroupMma(mma) && mma->hasOneUse() && isa<scf::YieldOp>(*mma->user_begin()) && lhs &&
@@ -145,6 +164,12 @@ std::optional<DelayedMma> MmaPipeliner::matchDelayed(MmaOp mma) {
   delayed.number = mma->use_begin()->getOperandNumber();
   delayed.fullWait = fullWaitOf(delayed.rhs);
   delayed.refill = refillOf(block, delayed.rhs.getBuffer());
+  if (sharesBarriers(delayed.rhs.getBuffer())) {
+    missed(mma, kPass, "SharedBarrier")
+        << remark::reason("the full barrier of rhs serves another operand of the iteration: more "
+                          "than two contractions, or two operands, depend on the same one");
+    return std::nullopt;
+  }
   if (!delayed.fullWait || !delayed.refill) {
     missed(mma, kPass, "SharedStages")
         << remark::reason("the stages of rhs have no full barrier and no TMA loads of their own");
@@ -259,8 +284,14 @@ void MmaPipeliner::rewrite(const DelayedMma &delayed) {
 }
 
 void MmaPipeliner::run() {
-  if (std::optional<DelayedMma> delayed = find())
-    rewrite(*delayed);
+  std::optional<DelayedMma> delayed = find();
+  if (!delayed)
+    return;
+  for (auto other : block.getOps<MmaOp>())
+    if (delayed->mma->isBeforeInBlock(other) && isExpected(other))
+      missed(other, kPass, "AnotherDelayed") << remark::reason(
+          "an iteration delays one contraction, and delays an earlier one already");
+  rewrite(*delayed);
 }
 
 namespace {
