@@ -10,6 +10,10 @@ func.func @host(%x: !gir.tensor<M, N, bf16>, %w: !gir.tensor<N, bf16>) -> !gir.t
     [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
      #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
     : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
+  tile.launch @softmax grid ["M"] (%x, %0) views
+    [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
+     #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
+    : !gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>
   tile.launch @once grid ["M"] (%x, %0) views
     [#tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>,
      #tile.operand<offset "0", sizes ["M", "N"], strides ["N", "1"]>] sizes ["floordiv(N, 1024)", "ceildiv(N, 1024)"]
@@ -381,6 +385,42 @@ tile.kernel @beyond(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
     %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
     %d = tile.map sub(%t, %m) : (tensor<1024xbf16>, tensor<1024xbf16>) -> tensor<1024xbf16>
     tile.store %d, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
+  }
+  tile.return
+}
+
+// The operations of an online softmax do not depend on the positions of elements.
+// CHECK-LABEL: tile.kernel @softmax
+// CHECK-COUNT-2: tile.aligned_row
+// CHECK-COUNT-2: tile.online_update
+// CHECK-COUNT-2: tile.online_weigh
+tile.kernel @softmax(%x: !v, %y: !v, %whole: index, %all: index) grid 1 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF80 : bf16 : tensor<bf16>
+  %a = scf.for %i = %c0 to %whole step %c1 iter_args(%g = %lowest) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %m = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n, %r, %s, %f = tile.online_update %m from %g scale 2.0 guarded : tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %b = scf.for %i = %whole to %all step %c1 iter_args(%g = %a) -> (tensor<bf16>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %m = tile.reduce max %t dims [0] : tensor<1024xbf16> -> tensor<bf16>
+    %n, %r, %s, %f = tile.online_update %m from %g scale 2.0 guarded : tensor<bf16>
+    scf.yield %n : tensor<bf16>
+  }
+  %rs = tile.broadcast %b dims [] : tensor<bf16> -> tensor<1024xbf16>
+  scf.for %i = %c0 to %whole step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] : !v -> tensor<1024xbf16>
+    %w = tile.online_weigh %t, %rs scale 2.0 : tensor<1024xbf16>
+    tile.store %w, %y[%row, %i] dims [1] : tensor<1024xbf16>, !v
+  }
+  scf.for %i = %whole to %all step %c1 {
+    %t = tile.load %x[%row, %i] dims [1] pad 0.0 : bf16 : !v -> tensor<1024xbf16>
+    %w = tile.online_weigh %t, %rs scale 2.0 : tensor<1024xbf16>
+    tile.store %w, %y[%row, %i] dims [1] bounded : tensor<1024xbf16>, !v
   }
   tile.return
 }

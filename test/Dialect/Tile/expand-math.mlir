@@ -241,6 +241,28 @@ tile.kernel @quotient(%x: !tile.view<64xf32, strides = [1]>) grid 1 {
 
 // -----
 
+// An online softmax is marked where its powers are not native, or its type is narrow.
+// RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_90a -tile-expand-math | FileCheck %s --check-prefix=MIXED
+// MIXED-LABEL: tile.kernel @online
+// MIXED: tile.online_update %{{.*}} scale 1.000000e+00 expanded : tensor<64xf32>
+// MIXED: tile.online_weigh %{{.*}}, %{{.*}} scale 1.000000e+00 expanded : tensor<64xf64>
+tile.kernel @online(%x: !tile.view<64xf32, strides = [1]>, %h: !tile.view<64xf16, strides = [1]>,
+                    %d: !tile.view<64xf64, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0] dims [0] : <64xf32, strides = [1]> -> tensor<64xf32>
+  %n0, %r0, %s0, %f0 = tile.online_update %a scale 1.0 : tensor<64xf32>
+  tile.store %r0, %x[%c0] dims [0] : tensor<64xf32>, <64xf32, strides = [1]>
+  %b = tile.load %h[%c0] dims [0] : <64xf16, strides = [1]> -> tensor<64xf16>
+  %n1, %r1, %s1, %f1 = tile.online_update %b scale 1.0 : tensor<64xf16>
+  tile.store %r1, %h[%c0] dims [0] : tensor<64xf16>, <64xf16, strides = [1]>
+  %c = tile.load %d[%c0] dims [0] : <64xf64, strides = [1]> -> tensor<64xf64>
+  %w = tile.online_weigh %c, %c scale 1.0 : tensor<64xf64>
+  tile.store %w, %d[%c0] dims [0] : tensor<64xf64>, <64xf64, strides = [1]>
+  tile.return
+}
+
+// -----
+
 // A constant factor is folded into the constants of an approximation if the function has no other use.
 // RUN: %tessera_opt %s -split-input-file -tessera-attach-target=chip=sm_90a -tile-expand-math | FileCheck %s --check-prefix=FACTOR
 // FACTOR-LABEL: tile.kernel @factors

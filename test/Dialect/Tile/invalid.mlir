@@ -580,6 +580,86 @@ func.func @scan_half(%x: tensor<4x8xf16>, %c: tensor<4xf16>) {
 
 // -----
 
+func.func @online_integers(%m: tensor<8xi32>) {
+  // expected-error @+1 {{expected floating point exponents, got 'i32'}}
+  %n, %r, %s, %f = tile.online_update %m scale 1.0 : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @online_scale(%m: tensor<8xf32>) {
+  // expected-error @+1 {{expected a finite scale, got}}
+  %n, %r, %s, %f = "tile.online_update"(%m) <{scale = 0x7FF0000000000000 : f64}> : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @online_before(%m: tensor<8xf32>, %g: tensor<4xf32>) {
+  // expected-error @+1 {{expected 'before' of the type of 'largest'}}
+  %n, %r, %s, %f = "tile.online_update"(%m, %g) <{scale = 1.0 : f64}> : (tensor<8xf32>, tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @online_lag(%m: tensor<8xf32>) {
+  // expected-error @+1 {{expected no lag without a running maximum}}
+  %n, %r, %s, %f = tile.online_update %m scale 1.0 lag 8.0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @online_negative_lag(%m: tensor<8xf32>, %g: tensor<8xf32>) {
+  // expected-error @+1 {{expected a lag of at least 0, got -8}}
+  %n, %r, %s, %f = tile.online_update %m from %g scale 1.0 lag -8.0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @online_adaptive(%m: tensor<8xf32>) {
+  // expected-error @+1 {{expected 'adaptive' on prescaled exponents only}}
+  %n, %r, %s, %f = "tile.online_update"(%m) <{scale = 1.0 : f64, adaptive}> : (tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @online_weigh_both(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expected either 'by' or 'scale', got both}}
+  %w = tile.online_weigh %x, %x by %x scale 1.0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @online_weigh_neither(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expected either 'by' or 'scale', got neither}}
+  %w = tile.online_weigh %x, %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @online_weigh_rounded(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expected 'rounded' on prescaled exponents only}}
+  %w = tile.online_weigh %x, %x scale 1.0 rounded : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @online_weigh_integers(%x: tensor<8xi32>) {
+  // expected-error @+1 {{expected floating point exponents, got 'i32'}}
+  %w = tile.online_weigh %x, %x scale 1.0 : tensor<8xi32>
+  return
+}
+
+// -----
+
 func.func @shift_by_three(%x: !tile.view<?x?xf32, strides = [?, 1]>, %i: index) {
   // expected-error @+1 {{expected a power of two, got 3}}
   %s = tile.misalignment %x[%i, %i] mod 3 : !tile.view<?x?xf32, strides = [?, 1]>

@@ -30,3 +30,13 @@ tile.kernel @little(%x: !v, %y: !v) grid 1 launch <num_warps = 4> {
   tile.store %d, %y[%i] dims [0] bounded : tensor<1024xf32>, !v
   tile.return
 }
+
+// Weights of a softmax count as the three maps that they become.
+// CHECK: tile.kernel @weights({{.*}}) grid 1 launch <num_warps = 16>
+tile.kernel @weights(%x: !v, %y: !v) grid 1 launch <num_warps = 4> {
+  %i = tile.program_id 0
+  %t = tile.load %x[%i] dims [0] pad 0.0 : f32 : !v -> tensor<524288xf32>
+  %w = tile.online_weigh %t, %t scale 2.0 : tensor<524288xf32>
+  tile.store %w, %y[%i] dims [0] bounded : tensor<524288xf32>, !v
+  tile.return
+}

@@ -158,6 +158,25 @@ tile.kernel @sums(%x: !tile.view<?x?xf32, strides = [1, ?]>, %c: index, %i: inde
   tile.return
 }
 
+// CHECK-LABEL: func.func @online
+func.func @online(%m: tensor<8xf32>, %g: tensor<8xf32>, %x: tensor<8x64xf64>) {
+  // CHECK: %{{.*}}, %[[R:.*]], %[[S:.*]], %{{.*}} = tile.online_update %{{.*}} from %{{.*}} scale 1.800000e-01 guarded prescaled adaptive : tensor<8xf32>
+  %n, %r, %s, %f = tile.online_update %m from %g scale 0.18 guarded prescaled adaptive : tensor<8xf32>
+  // CHECK: tile.online_update %{{.*}} from %{{.*}} scale 1.44{{.*}} lag 8.000000e+00 : tensor<8xf32>
+  %n1, %r1, %s1, %f1 = tile.online_update %m from %g scale 1.4426950408889634 lag 8.0 : tensor<8xf32>
+  // CHECK: tile.online_update %{{.*}} scale 1.000000e+00 prescaled : tensor<8xf32>
+  %n2, %r2, %s2, %f2 = tile.online_update %m scale 1.0 prescaled : tensor<8xf32>
+  // CHECK: tile.online_weigh %{{.*}}, %[[R]] by %[[S]] : tensor<8xf32>
+  %w = tile.online_weigh %m, %r by %s : tensor<8xf32>
+  // CHECK: tile.online_weigh %{{.*}}, %[[R]] by %[[S]] rounded : tensor<8xf32>
+  %v = tile.online_weigh %g, %r by %s rounded : tensor<8xf32>
+  // CHECK: tile.online_update %{{.*}} scale 1.000000e+00 expanded : tensor<8xf32>
+  %n3, %r3, %s3, %f3 = tile.online_update %m scale 1.0 expanded : tensor<8xf32>
+  // CHECK: tile.online_weigh %{{.*}}, %{{.*}} scale 1.4426950408889634 expanded : tensor<8x64xf64>
+  %u = tile.online_weigh %x, %x scale 1.4426950408889634 expanded : tensor<8x64xf64>
+  return
+}
+
 // CHECK-LABEL: func.func @scan
 func.func @scan(%x: tensor<4x8xf32>, %c: tensor<4xf32>) -> tensor<4x8xf32> {
   // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 1 : tensor<4x8xf32>, tensor<4xf32>

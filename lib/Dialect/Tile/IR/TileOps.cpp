@@ -129,6 +129,13 @@ void GatherOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 void ConstantOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), "cst"); }
 
+void OnlineUpdateOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getNext(), "next");
+  setName(getReference(), "reference");
+  setName(getScales(), "scales");
+  setName(getFactor(), "factor");
+}
+
 //===----------------------------------------------------------------------===//
 // Builders
 //===----------------------------------------------------------------------===//

@@ -369,6 +369,44 @@ LogicalResult tile::ReduceOp::verify() {
                      result.getShape());
 }
 
+static LogicalResult expectFloats(Operation *op, Type element) {
+  if (isa<FloatType>(element))
+    return success();
+  return op->emitOpError() << "expected floating point exponents, got " << element;
+}
+
+static LogicalResult expectFinite(Operation *op, StringRef what, const APFloat &number) {
+  if (number.isFinite())
+    return success();
+  return op->emitOpError() << "expected a finite " << what << ", got " << number.convertToDouble();
+}
+
+LogicalResult OnlineUpdateOp::verify() {
+  if (failed(expectFloats(*this, tileType(getLargest()).getElementType())))
+    return failure();
+  if (failed(expectFinite(*this, "scale", getScale())) ||
+      failed(expectFinite(*this, "lag", getLag())))
+    return failure();
+  if (getLag().isNonZero() && getLag().isNegative())
+    return emitOpError() << "expected a lag of at least 0, got " << getLag().convertToDouble();
+  if (getLag().isNonZero() && !getBefore())
+    return emitOpError("expected no lag without a running maximum");
+  if (getAdaptive() && !getPrescaled())
+    return emitOpError("expected 'adaptive' on prescaled exponents only");
+  return success();
+}
+
+LogicalResult OnlineWeighOp::verify() {
+  if (failed(expectFloats(*this, tileType(getExponent()).getElementType())))
+    return failure();
+  if (bool(getScales()) == bool(getScaleAttr()))
+    return emitOpError() << "expected either 'by' or 'scale', got "
+                         << (getScales() ? "both" : "neither");
+  if (getRounded() && !getScales())
+    return emitOpError("expected 'rounded' on prescaled exponents only");
+  return getScale() ? expectFinite(*this, "scale", *getScale()) : success();
+}
+
 LogicalResult ScanOp::verify() {
   RankedTensorType input = tileType(getInput()), init = tileType(getInit());
   std::optional<tessera::ReduceOp> op = reduceOpByName({getKind().data(), getKind().size()});

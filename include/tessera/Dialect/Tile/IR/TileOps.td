@@ -518,6 +518,74 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
   ];
 }
 
+/// A last operand that is optional, after `others`, of the type of another one.
+class Tile_OptionalOfType<string type, string operand, int others>
+    : TypesMatchWith<"expected '" # operand # "' of the type of '" # type # "'", type, operand, "$_self",
+                     "$_op.getNumOperands() <= " # others # " || std::equal_to<>()">;
+
+def Tile_OnlineUpdateOp : Tile_PureOp<"online_update", [Tile_NamedResult,
+    AllTypesMatch<["largest", "next", "reference", "scales", "factor"]>,
+    Tile_OptionalOfType<"largest", "before", 1>]> {
+  let summary = "an iteration of an online softmax: the running maximum and the factor that rescales sums";
+  let description = [{
+    A loop carries a running maximum and sums of weights 2^((exponent - reference) * scale), and each iteration adds a
+    block of exponents. `largest` is the maximum of the block, `before` the running maximum before it; without `from`
+    the block is the first one, and `before` is -inf. The results are
+
+    - `next`: max(before, largest); with a `lag`, `before` while (largest - before) * scale is at most the lag;
+    - `reference`: what the weights of the block are relative to, the operand of `tile.online_weigh`. It is `next`;
+      with `guarded`, the lowest finite number where `next` is less;
+    - `scales`: what exponents are multiplied by, `scale` everywhere unless the update is `adaptive`;
+    - `factor`: 2^((before - reference) * scale). Carried sums are multiplied by it.
+
+    With `prescaled`, exponents are multiplied before the reference is subtracted, by one FMA, and `reference` is the
+    rounded product of the above and `scales`. Its rounding error is a common factor of all weights. With `adaptive`,
+    `scales` is a power of two where the reference is so large that this factor would matter.
+
+    `tile-lower-online-update` lowers the operation to maps. Until then, passes see which values belong to one softmax.
+    With `expanded`, these maps are primitive: the target does not compute such powers itself.
+
+    ```mlir
+    %next, %reference, %scales, %factor = tile.online_update %m from %g scale 0.18 guarded prescaled adaptive : tensor<64xf32>
+    %first, %r, %s, %f = tile.online_update %m scale 1.4426950408889634 : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$largest, Optional<Tile_TileType>:$before, F64Attr:$scale,
+                       DefaultValuedAttr<F64Attr, "0.0">:$lag, UnitAttr:$guarded, UnitAttr:$prescaled,
+                       UnitAttr:$adaptive, UnitAttr:$expanded);
+  let results = (outs Tile_TileType:$next, Tile_TileType:$reference, Tile_TileType:$scales, Tile_TileType:$factor);
+  let assemblyFormat = [{
+    $largest (`from` $before^)? `scale` custom<PlainFloat>($scale) (`lag` custom<PlainFloat>($lag)^)?
+    (`guarded` $guarded^)? (`prescaled` $prescaled^ (`adaptive` $adaptive^)?)? (`expanded` $expanded^)? attr-dict
+    `:` type($largest)
+  }];
+}
+
+def Tile_OnlineWeighOp : Tile_PureOp<"online_weigh", [AllTypesMatch<["exponent", "reference", "weight"]>,
+    Tile_OptionalOfType<"exponent", "scales", 2>]> {
+  let summary = "the weights of an online softmax: 2^((exponent - reference) * scale)";
+  let description = [{
+    `reference` is that of a `tile.online_update`, perhaps broadcast. With `by`, the update is `prescaled` and has these
+    `scales`, and the weight is 2^(exponent * scales - reference); otherwise its `scale` is an attribute. Subnormal
+    weights may be flushed to zero, and their last two bits may differ between targets. `expanded` is as in the update.
+
+    With `rounded`, the product of the exponent and the scales is rounded by itself, as the reference is. So a running
+    maximum is weighed that is relative to another reference: the result is 1 where both are equal.
+
+    ```mlir
+    %w = tile.online_weigh %x, %references by %scales : tensor<64x128xf32>
+    %p = tile.online_weigh %x, %references scale 1.4426950408889634 : tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$exponent, Tile_TileType:$reference, Optional<Tile_TileType>:$scales,
+                       OptionalAttr<F64Attr>:$scale, UnitAttr:$rounded, UnitAttr:$expanded);
+  let results = (outs Tile_TileType:$weight);
+  let assemblyFormat = [{
+    $exponent `,` $reference (`by` $scales^)? (`scale` custom<PlainFloat>($scale)^)? (`rounded` $rounded^)?
+    (`expanded` $expanded^)? attr-dict `:` type($exponent)
+  }];
+}
+
 def Tile_ConvertOp : Tile_PureOp<"convert"> {
   let summary = "layout conversion: the same tile, distributed over other registers and threads";
   let description = [{

@@ -23,7 +23,8 @@ struct TargetMath {
 bool isPrimitive(ScalarOp op, mlir::Type type);
 
 /// `tile-expand-math` as a function, for any set of operations: rewrites every `tile.map` and
-/// 16-bit `tile.reduce` under `root`.
+/// 16-bit `tile.reduce` under `root`, and marks the operations of an online softmax whose maps have
+/// to be expanded.
 void expandMath(mlir::Operation *root, const TargetMath &target);
 
 #define GEN_PASS_DECL

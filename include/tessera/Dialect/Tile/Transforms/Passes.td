@@ -56,7 +56,8 @@ def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
 
     **Input form.** Tile IR with any map, in a module with a target.
 
-    **Output form.** Tile IR whose maps are primitive on f32, f64 and integers, or native.
+    **Output form.** Tile IR whose maps are primitive on f32, f64 and integers, or native. Operations
+    of an online softmax are marked `expanded` if that holds for their maps after an expansion only.
 
     **Declines.** Primitive and native maps that are not of a narrow float stay, and so does
     `where`, which only moves elements.
@@ -96,6 +97,38 @@ def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
     | rsqrt, reciprocal | 1.5, 0.5 | 1.5, 0.5 | 2, 1 | |
     | fmod, remainder | 0, 0.5 | 0, 0.5 | 141, 148; 393, 400 | every quotient |
     | floor_divide | 0.5 | 0.5 | 17 | |
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect"];
+}
+
+def TileLowerOnlineUpdate : Pass<"tile-lower-online-update"> {
+  let summary = "lower an online softmax to maps";
+  let description = [{
+    Replaces `tile.online_update` and `tile.online_weigh` by maps in their place.
+
+    **Why.** Passes that rewrite an online softmax have to know which values belong to it: the
+    running maximum, the reference, the factor that rescales sums, and the weights. These operations
+    say so. Later passes and back ends need to know elementwise operations only.
+
+    **Input form.** Tile IR without layouts.
+
+    **Output form.** The same without these two operations. Powers are `exp2` marked `fast`. The maps
+    of an operation that `tile-expand-math` marked `expanded` are primitive.
+
+    **Declines.** Never. Results that nothing uses have no maps.
+
+    Before:
+    ```mlir
+    %next, %reference, %scales, %factor = tile.online_update %m from %g scale 2.0 guarded : tensor<64xf32>
+    ```
+    After:
+    ```mlir
+    %next = tile.map maximum(%g, %m) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    %reference = tile.map maximum(%next, %lowest) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    %d = tile.map sub(%g, %reference) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    %e = tile.map mul(%d, %two) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    %factor = tile.map exp2(%e) fast : (tensor<64xf32>) -> tensor<64xf32>
+    ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }

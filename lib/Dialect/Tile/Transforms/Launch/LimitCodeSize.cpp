@@ -10,6 +10,9 @@ namespace tessera::tile {
 #include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
 } // namespace tessera::tile
 
+/// About as many maps as a `tile.online_weigh` becomes: two for the exponent, and the power.
+static int64_t mapsOf(OnlineWeighOp weigh) { return 2 + (weigh.getExpanded() ? 20 : 1); }
+
 static void limitCodeSize(KernelOp kernel) {
   constexpr int64_t maxPerThread = 4096, maxWarps = 32;
   int64_t elements = 0, warps = kernel.getNumWarps();
@@ -18,6 +21,8 @@ static void limitCodeSize(KernelOp kernel) {
     hasMma |= isa<MmaOp>(op);
     if (auto map = dyn_cast<MapOp>(op))
       elements += map.getType().getNumElements();
+    else if (auto weigh = dyn_cast<OnlineWeighOp>(op))
+      elements += mapsOf(weigh) * weigh.getType().getNumElements();
   });
   if (hasMma)
     return;

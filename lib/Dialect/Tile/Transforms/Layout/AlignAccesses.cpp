@@ -31,7 +31,7 @@ static bool isUniform(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (isa_and_nonnull<ConstantOp, SplatOp>(op))
     return true;
-  return isa_and_nonnull<BroadcastOp, MapOp, tile::CastOp>(op) &&
+  return isa_and_nonnull<BroadcastOp, MapOp, tile::CastOp, OnlineUpdateOp, OnlineWeighOp>(op) &&
          llvm::all_of(op->getOperands(), isUniform);
 }
 
@@ -40,7 +40,8 @@ static bool isUniform(Value tile) {
 static bool ignoresPositions(Operation *op) {
   if (isa<arith::ConstantOp>(op))
     return true;
-  if (!isa<MapOp, tile::CastOp, BitcastOp, BroadcastOp, ConstantOp, SplatOp, tile::ReduceOp>(op))
+  if (!isa<MapOp, tile::CastOp, BitcastOp, BroadcastOp, ConstantOp, SplatOp, tile::ReduceOp,
+           OnlineUpdateOp, OnlineWeighOp>(op))
     return false;
   bool isWhole =
       !isa<tile::ReduceOp>(op) || cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 0;

@@ -58,7 +58,7 @@ private:
   /// skip the same elements.
   bool isPadUnobserved(LoadOp load, Operation *from) {
     return llvm::all_of(from->getUsers(), [&](Operation *user) {
-      if (isa<MapOp, tile::CastOp, BitcastOp>(user))
+      if (isa<MapOp, tile::CastOp, BitcastOp, OnlineWeighOp>(user))
         return isPadUnobserved(load, user);
       auto store = dyn_cast<StoreOp>(user);
       return store && store.getBounded() && hasSameBounds(load, store);

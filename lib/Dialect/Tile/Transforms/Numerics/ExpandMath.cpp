@@ -282,9 +282,7 @@ static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
   }
 }
 
-/// Replaces a map by its expansion, and the product that is folded into the expansion, which is
-/// returned.
-static MapOp expandMap(MapOp map, const TargetMath &target) {
+MapOp tile::expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
   if (op == ScalarOp::Where)
     return MapOp();
@@ -337,11 +335,22 @@ static void widenReduce(tile::ReduceOp reduce) {
   reduce.erase();
 }
 
+/// Whether the maps of an online softmax have to be expanded: the target has no such power, or
+/// computes in a wider type.
+static bool needsExpansion(Operation *op, const TargetMath &target) {
+  Type element = getElementTypeOrSelf(op->getResult(0));
+  return isNarrowFloat(element) || !target.isNative(ScalarOp::Exp2, /*fast=*/element.isF32());
+}
+
 void tile::expandMath(Operation *root, const TargetMath &target) {
   SmallVector<Operation *> worklist;
   root->walk([&](Operation *op) {
     if (isa<MapOp, tile::ReduceOp>(op))
       worklist.push_back(op);
+    else if (auto update = dyn_cast<OnlineUpdateOp>(op))
+      update.setExpanded(needsExpansion(op, target));
+    else if (auto weigh = dyn_cast<OnlineWeighOp>(op))
+      weigh.setExpanded(needsExpansion(op, target));
   });
   llvm::DenseSet<Operation *> taken;
   for (Operation *op : worklist) {
@@ -371,12 +380,14 @@ struct ExpandMath : tile::impl::TileExpandMathBase<ExpandMath> {
   }
 
 private:
-  /// Whether a map computes in f64, for which GPUs have no approximate instructions.
+  /// Whether a map computes in f64, for which GPUs have no approximate instructions. The
+  /// operations of an online softmax become maps later.
   bool hasF64Maps() {
     return getOperation()
-        .walk([](MapOp map) {
-          return map.getType().getElementType().isF64() ? WalkResult::interrupt()
-                                                        : WalkResult::advance();
+        .walk([](Operation *op) {
+          bool isMap = isa<MapOp, OnlineUpdateOp, OnlineWeighOp>(op);
+          return isMap && getElementTypeOrSelf(op->getResult(0)).isF64() ? WalkResult::interrupt()
+                                                                         : WalkResult::advance();
         })
         .wasInterrupted();
   }

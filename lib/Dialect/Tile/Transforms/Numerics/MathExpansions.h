@@ -10,6 +10,12 @@
 #include "MathBuilder.h"
 
 namespace tessera::tile {
+struct TargetMath;
+
+// ExpandMath.cpp
+/// Replaces a map by its expansion, and the product that is folded into the expansion, which is
+/// returned.
+MapOp expandMap(MapOp map, const TargetMath &target);
 
 // MathExp.cpp
 Term expandExp(Term x);
