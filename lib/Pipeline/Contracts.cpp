@@ -41,6 +41,11 @@ static Operation *findScheduleOp(ModuleOp module) {
   });
 }
 
+static Operation *findOnlineUpdate(ModuleOp module) {
+  return findOp(module,
+                [](Operation *op) { return isa<tile::OnlineUpdateOp, tile::OnlineWeighOp>(op); });
+}
+
 static Operation *findTileWithoutLayout(ModuleOp module) {
   return findOp(module, [](Operation *op) {
     return op->getParentOfType<tile::KernelOp>() &&
@@ -97,6 +102,8 @@ llvm::ArrayRef<Contract> contracts() {
        Stage::Placed, findGraphOp},
       {"no operation of Schedule IR is left", "convert-sched-to-tile", Stage::Tile, Stage::Placed,
        findScheduleOp},
+      {"no operation of an online softmax is left", "tile-lower-online-update", Stage::Placed,
+       Stage::Placed, findOnlineUpdate},
       {"every tile has a layout", "tile-assign-layouts", Stage::Placed, Stage::Placed,
        findTileWithoutLayout},
       {"every asynchronous copy is waited for", "tile-lower-layout-conversions", Stage::Placed,

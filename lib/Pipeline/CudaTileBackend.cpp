@@ -56,6 +56,7 @@ private:
 
 void CudaTileBackend::addLoweringPasses(OpPassManager &manager) const {
   manager.addPass(createAttachTarget({.chip = specification()}));
+  manager.addPass(tile::createTileLowerOnlineUpdate());
   addGpuPasses(manager, gpu, codeOptions.tensorCores);
 }
 

@@ -90,6 +90,7 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   manager.addPass(tile::createTileClusterSplitK());
   manager.addPass(tile::createTileAlignAccesses());
   manager.addPass(tile::createTilePerThreadPartials());
+  manager.addPass(tile::createTileLowerOnlineUpdate());
   manager.addPass(tile::createTilePerElementPartials());
   manager.addPass(tile::createTilePersistentLoop());
   manager.addPass(createCanonicalizerPass());

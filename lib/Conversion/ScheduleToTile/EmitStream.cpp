@@ -58,21 +58,6 @@ bool Emitter::mayBeMinusInf(Value value, bool full) {
   }
 }
 
-/// The reference of a gauge: the lowest finite value for rows without a live element, so that no
-/// infinities are subtracted.
-Value Emitter::guard(Value gauge) {
-  auto type = llvm::cast<RankedTensorType>(gauge.getType());
-  const llvm::fltSemantics &semantics =
-      llvm::cast<FloatType>(type.getElementType()).getFloatSemantics();
-  double lowest = llvm::APFloat::getLargest(semantics, /*Negative=*/true).convertToDouble();
-  return map(ScalarOp::Maximum, {gauge, create<tile::ConstantOp>(type, lowest)});
-}
-
-Value Emitter::scale(Value tile, double factor) {
-  auto type = llvm::cast<RankedTensorType>(tile.getType());
-  return factor == 1 ? tile : map(ScalarOp::Mul, {tile, create<tile::ConstantOp>(type, factor)});
-}
-
 /// Whether exponents are scaled before the reference is subtracted, by one FMA. The rounding error
 /// of the scaled reference is then a common factor of all weights, which cancels where nothing else
 /// uses the gauge. For scales above 1 it is too large for weights that an MMA rounds to 16 bits.
@@ -105,37 +90,6 @@ static bool scalesBeforeSubtraction(Value gauge) {
                                 isReference)
                  : isReference(use);
   });
-}
-
-/// The scale of exponents for a reference. The scaled reference has an error of up to half an ulp,
-/// which is a factor 2^error of all weights. Where the reference is so large that the factor
-/// matters, a power of two replaces the scale, which is exact. Different exponents are then so far
-/// apart that their weights vanish with either scale.
-Value Emitter::scaleFor(Value reference, double scale) {
-  // The factor is at most 2^16, which 16-bit floats can hold, or 2^64 where weights stay in fp32.
-  int digits = scale < 1 ? 5 : 7;
-  auto type = llvm::cast<RankedTensorType>(reference.getType());
-  int precision = llvm::APFloat::semanticsPrecision(
-      llvm::cast<FloatType>(type.getElementType()).getFloatSemantics());
-  Value far = create<tile::ConstantOp>(type, std::ldexp(1.0, precision + digits) / scale);
-  Value power =
-      create<tile::ConstantOp>(type, scale < 1 ? std::exp2(std::ceil(std::log2(scale))) : 1.0);
-  Value isFar = map(ScalarOp::Gt, {map(ScalarOp::Abs, reference), far});
-  return map(ScalarOp::Where, {isFar, power, create<tile::ConstantOp>(type, scale)});
-}
-
-/// A product that is rounded by itself and not contracted with a later subtraction, so that all
-/// weights are relative to the same reference.
-Value Emitter::roundedProduct(Value a, Value b) {
-  return map(ScalarOp::Fma,
-             {a, b, create<tile::ConstantOp>(llvm::cast<RankedTensorType>(a.getType()), 0.0)});
-}
-
-/// 2^((exponent - reference) * scale). The subtraction is first: the difference is small where the
-/// power matters, so that large exponents lose no precision by the scaling.
-Value Emitter::emitPower(Value exponent, Value reference, double factor) {
-  Value difference = scale(map(ScalarOp::Sub, {exponent, reference}), factor);
-  return fold<tile::MapOp>(ScalarOp::Exp2, difference, /*fast=*/true);
 }
 
 /// Whether an element is compared with an indicator, or with nan: it can share the masked tile of
@@ -174,15 +128,8 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     // no weights.
     Value largest = emitCombine(ReduceOp::Max, op.getExponent(), over, order, element, {},
                                 /*skipNan=*/!op.getIndicator());
-    step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
-    if (double lag = stream.getLag().convertToDouble(); before && lag > 0 && !op.getIndicator()) {
-      Value ahead = map(ScalarOp::Sub, {largest, before});
-      Value near = map(ScalarOp::Le,
-                       {ahead, constant(order, element, lag / op.getScale().convertToDouble())});
-      step.next = map(ScalarOp::Where, {near, before, step.next});
-    }
     if (op.getIndicator()) {
-      step.reference = step.next;
+      step.next = before ? map(ScalarOp::Maximum, {before, largest}) : largest;
       if (before)
         step.rebase = map(ScalarOp::Eq, {before, step.next});
       if (before && isa<FloatType>(element)) // a nan stays
@@ -190,17 +137,12 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
       return Value();
     }
     bool mayBeInfinite = mayBeMinusInf(op.getExponent(), body->full);
-    step.reference = mayBeInfinite ? guard(step.next) : step.next;
-    double factor = op.getScale().convertToDouble();
-    if (scalesBeforeSubtraction(op.getResult())) {
-      step.scale =
-          mayBeInfinite ? scaleFor(step.reference, factor) : constant(order, element, factor);
-      step.reference = roundedProduct(step.reference, step.scale);
-      before = before ? roundedProduct(before, step.scale) : before;
-      factor = 1;
-    }
-    if (before)
-      step.rebase = emitPower(before, step.reference, factor);
+    bool isPrescaled = scalesBeforeSubtraction(op.getResult());
+    step.update = create<tile::OnlineUpdateOp>(
+        largest, before, op.getScale(), before ? stream.getLag() : llvm::APFloat(0.0),
+        /*guarded=*/mayBeInfinite, isPrescaled, /*adaptive=*/isPrescaled && mayBeInfinite);
+    step.next = before ? step.update.getNext() : largest;
+    step.rebase = before ? step.update.getFactor() : Value();
     return Value();
   });
   loc = outerLoc;
@@ -208,33 +150,30 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
 }
 
 /// A later pass over the stream emits its weights like the first one, edges included, so that in a
-/// single block they are the same tile.
+/// single block they are the same tile. The stream may have been empty, so that the reference is
+/// always made finite.
 Value Emitter::generateWeigh(sched::WeighOp op, const Order &order) {
   Order gaugeOrder = getOrder(op.getGauge());
-  Value exponent = emitExponent(op.getExponent(), order), reference, factor;
-  if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>()) {
-    GaugeStep step = getGaugeStep(gauge);
-    reference = step.reference;
-    factor = step.scale;
-  } else {
-    Order own = gaugeOrder;
-    reference = atDepth(getDepth(getDependence(op.getGauge())), [&] {
-      Value guarded = guard(emitTile(op.getGauge(), own));
-      if (!scalesBeforeSubtraction(op.getGauge()))
-        return guarded;
-      double scale = op.getScale().convertToDouble();
-      bool mayBeInfinite = mayBeMinusInf(op.getExponent(), /*full=*/false);
-      factor = mayBeInfinite ? scaleFor(guarded, scale)
-                             : constant(own, valType(op.getGauge()).getElementType(), scale);
-      return roundedProduct(guarded, factor);
+  Value exponent = emitExponent(op.getExponent(), order);
+  tile::OnlineUpdateOp update;
+  if (auto gauge = op.getGauge().getDefiningOp<sched::GaugeOp>())
+    update = getGaugeStep(gauge).update;
+  else
+    atDepth(getDepth(getDependence(op.getGauge())), [&] {
+      bool isPrescaled = scalesBeforeSubtraction(op.getGauge());
+      update = create<tile::OnlineUpdateOp>(
+          emitTile(op.getGauge(), gaugeOrder), /*before=*/Value(), op.getScale(),
+          /*lag=*/llvm::APFloat(0.0), /*guarded=*/true, isPrescaled,
+          /*adaptive=*/isPrescaled && mayBeMinusInf(op.getExponent(), /*full=*/false));
+      return Value();
     });
-  }
-  reference = broadcast(reference, gaugeOrder, order);
-  if (!factor)
-    return emitPower(exponent, reference, op.getScale().convertToDouble());
-  Value scaled = map(ScalarOp::Fma, {exponent, broadcast(factor, gaugeOrder, order),
-                                     map(ScalarOp::Neg, reference)});
-  return fold<tile::MapOp>(ScalarOp::Exp2, scaled, /*fast=*/true);
+  Value reference = broadcast(update.getReference(), gaugeOrder, order), scales;
+  FloatAttr scale;
+  if (update.getPrescaled())
+    scales = broadcast(update.getScales(), gaugeOrder, order);
+  else
+    scale = op.getScaleAttr();
+  return create<tile::OnlineWeighOp>(exponent, reference, scales, scale, /*rounded=*/false);
 }
 
 //===----------------------------------------------------------------------===//

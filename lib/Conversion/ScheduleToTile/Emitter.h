@@ -30,13 +30,12 @@ inline constexpr size_t kMaxGridRank = 3;
 /// How many elements of a stream one iteration of a search for visited blocks tests.
 inline constexpr int64_t kSearchedElements = 4096;
 
-/// A gauge in one block of a stream, and the reference that weights and states are relative to.
+/// A gauge in one block of a stream.
 struct GaugeStep {
-  mlir::Value next; ///< the gauge after the block
-  mlir::Value
-      reference; ///< the same, finite for -inf; scaled if exponents are scaled before subtraction
-  mlir::Value scale;  ///< of exponents, if they are scaled before subtraction; otherwise null
-  mlir::Value rebase; ///< 2^(gauge before - reference); of an indicator: whether it is unchanged
+  mlir::Value next;            ///< the gauge after the block
+  tile::OnlineUpdateOp update; ///< what weights and states are relative to; null of an indicator
+  mlir::Value rebase; ///< the factor of states, or of an indicator whether it is unchanged; null in
+                      ///< the first block
 };
 
 /// A scan in one block: its elements, and the total so far.
@@ -138,10 +137,6 @@ private:
   mlir::Value getCoord(mlir::StringAttr dim);
   mlir::Value getStart(mlir::StringAttr dim);
   bool isSizeOnly(SymExpr e);
-  mlir::Value roundedProduct(mlir::Value a, mlir::Value b);
-  mlir::Value scaleFor(mlir::Value reference, double scale);
-  mlir::Value emitPower(mlir::Value exponent, mlir::Value reference, double scale);
-  mlir::Value scale(mlir::Value tile, double factor);
   mlir::Value emitScalar(SymExpr e);
   llvm::SmallVector<mlir::StringAttr> getGridOrder();
   void emitCoordinates();
@@ -199,7 +194,6 @@ private:
   Order carriedOrder(mlir::Operation &state);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
   bool isCompared(mlir::OpOperand &operand);
-  mlir::Value guard(mlir::Value gauge);
   bool mayBeMinusInf(mlir::Value value, bool full);
   mlir::Value generateWeigh(sched::WeighOp op, const Order &order);
 

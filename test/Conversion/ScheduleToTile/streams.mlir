@@ -9,20 +9,17 @@
 // CHECK: %[[X:.*]] = tile.load %x[%pid0, %[[J]]] dims [0, 1] :
 // CHECK: %[[U:.*]] = tile.map mul(%[[X]], %{{.*}})
 // CHECK: %[[M:.*]] = tile.reduce max %[[U]] dims [1] skip_nan : tensor<8x128xf32> -> tensor<8xf32>
-// CHECK: %[[GN:.*]] = tile.map maximum(%[[G]], %[[M]])
-// CHECK: %[[REF:.*]] = tile.map maximum(%[[GN]], %{{.*}})
-// CHECK: %[[D:.*]] = tile.map sub(%[[G]], %[[REF]])
-// CHECK: %[[C:.*]] = tile.map exp2(%[[D]])
+// CHECK: %[[GN:.*]], %[[REF:.*]], %{{.*}}, %[[C:.*]] = tile.online_update %[[M]] from %[[G]] scale 1.000000e+00 guarded : tensor<8xf32>
 // CHECK: %[[LC:.*]] = tile.map mul(%[[L]], %[[C]])
-// CHECK: %[[UR:.*]] = tile.map sub(%[[U]], %{{.*}})
-// CHECK: %[[W:.*]] = tile.map exp2(%[[UR]])
+// CHECK: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [0]
+// CHECK: %[[W:.*]] = tile.online_weigh %[[U]], %[[REFS]] scale 1.000000e+00 : tensor<8x128xf32>
 // CHECK: %[[S:.*]] = tile.reduce sum %[[W]] dims [1]
 // CHECK: %[[LN:.*]] = tile.map add(%[[LC]], %[[S]])
 // CHECK: scf.yield %[[GN]], %[[LN]]
-// CHECK: %[[FINAL:.*]] = tile.map maximum(%[[R]]#0, %{{.*}})
+// CHECK: %{{.*}}, %[[FINAL:.*]], %{{.*}}, %{{.*}} = tile.online_update %[[R]]#0 scale 1.000000e+00 guarded : tensor<8xf32>
 // CHECK: scf.for %{{.*}} = %c0 to %ceildiv_N_128 step %c1 {
 // CHECK: tile.broadcast %[[FINAL]] dims [0]
-// CHECK: tile.map exp2
+// CHECK: tile.online_weigh
 // CHECK: tile.map div
 // CHECK: tile.store %{{.*}}, %out[%pid0, %{{.*}}] dims [0, 1] : tensor<8x128xf32>
 func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S, N, f32>
@@ -59,6 +56,8 @@ func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S
 // CHECK: %[[K:.*]] = tile.load %k[%pid1, %[[J]], %c0] dims [2, 1] : {{.*}} -> tensor<64x128xf32>
 // CHECK: tile.mma %[[Q]], %[[K]], %{{.*}} -> tensor<64x128xf32>
 // CHECK-NOT: tile.map where
+// CHECK: tile.online_update %{{.*}} from %{{.*}} scale 1.000000e+00 : tensor<64xf32>
+// CHECK-NOT: tile.map where
 // CHECK: %[[V:.*]] = tile.load %v[%pid1, %c0, %[[J]]] dims [2, 1] : {{.*}} -> tensor<128x64xf32>
 // CHECK: tile.mma %{{.*}}, %[[V]], %{{.*}} -> tensor<64x64xf32>
 // CHECK: scf.for %[[J2:.*]] = %floordiv_T_128 to %ceildiv_T_128 step %c1 iter_args(%{{.*}} = %[[FULL]]#0
@@ -67,7 +66,7 @@ func.func @weights(%x: !gir.tensor<S, N, f32> {gir.name = "x"}) -> !gir.tensor<S
 // CHECK: %[[EB:.*]] = tile.broadcast %[[EDGE]] dims [1]
 // CHECK: %[[U:.*]] = tile.map where(%[[EB]], %{{.*}}, %{{.*}})
 // CHECK: tile.reduce max %[[U]]
-// CHECK: tile.map sub(%[[U]], %{{.*}})
+// CHECK: tile.online_weigh %[[U]], %{{.*}}
 // CHECK-NOT: tile.map where
 // CHECK: tile.load %v{{.*}} pad
 // CHECK-NOT: tile.map where
@@ -107,12 +106,12 @@ func.func @contract(%q: !gir.tensor<B, S, 64, f32> {gir.name = "q"}, %k: !gir.te
 // CHECK: %[[HEAD:.*]] = scf.for
 // CHECK: tile.map lt
 // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64x64xi1>
-// CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64xi1>
+// CHECK: tile.online_update %{{.*}} from %{{.*}} scale 1.000000e+00 lag 8.000000e+00 guarded : tensor<64xf32>
 // CHECK: scf.yield
 // CHECK: %[[FULL:.*]] = scf.for %{{.*}} iter_args(%{{.*}} = %[[HEAD]])
 // CHECK-NOT: (tensor<64x64xi1>
 // CHECK-NOT: tile.map eq
-// CHECK: tile.map le
+// CHECK: tile.online_update %{{.*}} from %{{.*}} scale 1.000000e+00 lag 8.000000e+00 : tensor<64xf32>
 // CHECK: scf.yield
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %[[FULL]])
 // CHECK: tile.map where(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64x64xi1>
@@ -143,26 +142,15 @@ func.func @band(%q: !gir.tensor<S, 64, f32>, %k: !gir.tensor<S, 64, f32>) -> !gi
 
 // -----
 
-// Only weights use the gauge: one FMA scales the exponents and subtracts the scaled reference. The scale is
-// a power of two where the reference is far from zero; products are rounded like the reference.
+// Only weights use the gauge: exponents are scaled before the scaled reference is subtracted. The scale is a power of two
+// where the reference is far from zero.
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:[^ ]*]] = %{{[^,]*}}, %{{.*}} = %{{.*}})
-// CHECK: %[[NEXT:.*]] = tile.map maximum(%[[BEFORE]], %{{.*}})
-// CHECK: %[[LOW:.*]] = tile.constant -3.40282347E+38
-// CHECK: %[[G:.*]] = tile.map maximum(%[[NEXT]], %[[LOW]])
-// CHECK: %[[FAR:.*]] = tile.constant 1.789569{{.*}}E+9
-// CHECK: %[[ABS:.*]] = tile.map abs(%[[G]])
-// CHECK: %[[ISFAR:.*]] = tile.map gt(%[[ABS]], %[[FAR]])
-// CHECK: %[[SCALE:.*]] = tile.map where(%[[ISFAR]], %{{.*}}, %{{.*}})
-// CHECK: %[[REF:.*]] = tile.map fma(%[[G]], %[[SCALE]], %{{.*}})
-// CHECK: %[[OLD:.*]] = tile.map fma(%[[BEFORE]], %[[SCALE]], %{{.*}})
-// CHECK: %[[D:.*]] = tile.map sub(%[[OLD]], %[[REF]])
-// CHECK: tile.map exp2(%[[D]]) fast
+// CHECK: %{{.*}}, %[[REF:.*]], %[[SCALE:.*]], %[[F:.*]] = tile.online_update %{{.*}} from %[[BEFORE]] scale 3.000000e-01 guarded prescaled adaptive : tensor<64xf32>
+// CHECK: tile.map mul(%{{.*}}, %[[F]])
 // CHECK: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [0]
 // CHECK: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [0]
-// CHECK: %[[NEG:.*]] = tile.map neg(%[[REFS]])
-// CHECK: %[[E:.*]] = tile.map fma(%{{.*}}, %[[SCALES]], %[[NEG]])
-// CHECK: tile.map exp2(%[[E]]) fast
+// CHECK: tile.online_weigh %{{.*}}, %[[REFS]] by %[[SCALES]] : tensor<64x64xf32>
 func.func @scaled(%x: !gir.tensor<S, T, f32>, %v: !gir.tensor<S, T, f32>) -> !gir.tensor<S, f32>
     attributes {gir.symbols = {S = {divisor = 64 : i64}, T = {divisor = 64 : i64}}} {
   %r = sched.kernel @scaled_k(%X = %x : !gir.tensor<S, T, f32>, %V = %v : !gir.tensor<S, T, f32>) -> (%o : !gir.tensor<S, f32>)

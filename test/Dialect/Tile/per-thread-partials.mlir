@@ -12,17 +12,17 @@
 // CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<2x64x8xf32>
 // CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0, 2] skip_nan
 // CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
-// CHECK: %[[O:.*]] = tile.map maximum(%[[N]], %{{.*}})
+// CHECK: %{{.*}}, %[[O:.*]], %{{.*}}, %{{.*}} = tile.online_update %[[N]] scale 2.000000e+00 guarded : tensor<64xf32>
 // CHECK: tile.broadcast %[[O]] dims [1] : tensor<64xf32> -> tensor<2x64x8xf32>
+// CHECK: tile.online_weigh %{{.*}}, %{{.*}} scale 2.000000e+00 : tensor<1024xf32>
 // CHECK: tile.reduce sum %{{.*}} dims [0, 2] : tensor<2x64x8xf32> -> tensor<64xf32>
-// CHECK: %[[F:.*]] = tile.map exp2(%{{.*}}) fast : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: %[[F:.*]] = tile.online_weigh %[[M]], %[[O]] scale 2.000000e+00 : tensor<64xf32>
 // CHECK: tile.map mul(%[[S]], %[[F]])
 // CHECK: %[[B:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %[[A]]#0, %{{.*}} = %[[A]]#1)
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[B]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
-// CHECK: %[[REF:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
+// CHECK: %{{.*}}, %[[REF:.*]], %{{.*}}, %{{.*}} = tile.online_update %[[ALL]] scale 2.000000e+00 guarded : tensor<f32>
 // CHECK: %[[C:.*]] = tile.broadcast %[[REF]] dims [] : tensor<f32> -> tensor<64xf32>
-// CHECK: tile.map sub(%[[B]]#0, %[[C]])
-// CHECK: %[[W:.*]] = tile.map exp2
+// CHECK: %[[W:.*]] = tile.online_weigh %[[B]]#0, %[[C]] scale 2.000000e+00 : tensor<64xf32>
 // CHECK: %[[T:.*]] = tile.map mul(%[[B]]#1, %[[W]])
 // CHECK: tile.reduce sum %[[T]] dims [0] : tensor<64xf32> -> tensor<f32>
 tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch <num_warps = 2> {
@@ -30,24 +30,15 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
-  %k = tile.constant 2.0 : f32 : tensor<f32>
-  %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
   %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
-    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<1024xf32>
     %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %n, %b : tensor<f32>, tensor<f32>
@@ -56,16 +47,10 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
-    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<1024xf32>
     %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %n, %b : tensor<f32>, tensor<f32>
@@ -79,44 +64,27 @@ tile.kernel @logsumexp(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch
 // common gauge.
 // CHECK-LABEL: tile.kernel @scaled
 // CHECK: %[[A:.*]]:2 = scf.for {{.*}} -> (tensor<64xf32>, tensor<64xf32>)
-// CHECK: tile.map fma(%{{.*}}) : (tensor<1024xf32>
+// CHECK: tile.online_weigh %{{.*}}, %{{.*}} by %{{.*}} : tensor<1024xf32>
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] skip_nan : tensor<64xf32> -> tensor<f32>
-// CHECK: %[[LEAST:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
-// CHECK: %[[IS:.*]] = tile.map gt(%[[LEAST]], %{{.*}})
-// CHECK: %[[SCALE:.*]] = tile.map where(%[[IS]], %{{.*}}) : (tensor<i1>
-// CHECK: %[[REF:.*]] = tile.map fma(%[[LEAST]], %[[SCALE]], %{{.*}})
+// CHECK: %{{.*}}, %[[REF:.*]], %[[SCALE:.*]], %{{.*}} = tile.online_update %[[ALL]] scale 5.000000e-01 guarded prescaled adaptive : tensor<f32>
 // CHECK-DAG: %[[REFS:.*]] = tile.broadcast %[[REF]] dims [] : tensor<f32> -> tensor<64xf32>
 // CHECK-DAG: %[[SCALES:.*]] = tile.broadcast %[[SCALE]] dims [] : tensor<f32> -> tensor<64xf32>
-// CHECK: %[[OWN:.*]] = tile.map fma(%[[A]]#0, %[[SCALES]], %{{.*}})
-// CHECK: tile.map sub(%[[OWN]], %[[REFS]])
+// CHECK: tile.online_weigh %[[A]]#0, %[[REFS]] by %[[SCALES]] rounded : tensor<64xf32>
 tile.kernel @scaled(%x: !v, %y: !y, %whole: index, %all: index) grid 1 launch <num_warps = 2> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
-  %one = tile.constant 1.0 : f32 : tensor<f32>
-  %k = tile.constant 2.0 : f32 : tensor<f32>
-  %far = tile.constant 1.0e+30 : f32 : tensor<f32>
   %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %isfar = tile.map gt(%o, %far) : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %scale = tile.map where(%isfar, %one, %k) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
-    %ref = tile.map fma(%o, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
-    %old = tile.map fma(%m, %scale, %zero) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%old, %ref) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%d) fast : (tensor<f32>) -> tensor<f32>
+    %n, %ref, %scale, %f = tile.online_update %r from %m scale 0.5 guarded prescaled adaptive : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %ref dims [] : tensor<f32> -> tensor<1024xf32>
-    %h = tile.map neg(%g) : (tensor<1024xf32>) -> tensor<1024xf32>
     %ks = tile.broadcast %scale dims [] : tensor<f32> -> tensor<1024xf32>
-    %v = tile.map fma(%e, %ks, %h) : (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g by %ks : tensor<1024xf32>
     %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %n, %b : tensor<f32>, tensor<f32>
@@ -135,24 +103,15 @@ tile.kernel @other(%x: !v, %y: !y, %whole: index) grid 1 launch <num_warps = 2> 
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
-  %k = tile.constant 2.0 : f32 : tensor<f32>
-  %ks = tile.constant 3.0 : f32 : tensor<1024xf32>
   %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
-    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 3.0 : tensor<1024xf32>
     %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %n, %b : tensor<f32>, tensor<f32>
@@ -260,10 +219,7 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps =
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
-  %k = tile.constant 2.0 : f32 : tensor<f32>
-  %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
   %a0, %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%a = %lowest, %m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
@@ -271,16 +227,10 @@ tile.kernel @two(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps =
     %h = tile.reduce max %l dims [0] : tensor<1024xf32> -> tensor<f32>
     %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
-    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<1024xf32>
     %z0 = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %j, %n, %b : tensor<f32>, tensor<f32>, tensor<f32>
@@ -306,26 +256,17 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps
   %c1 = arith.constant 1 : index
   %row = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<f32>
   %zero = tile.constant 0.0 : f32 : tensor<f32>
-  %k = tile.constant 2.0 : f32 : tensor<f32>
-  %ks = tile.constant 2.0 : f32 : tensor<1024xf32>
   %a0, %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%a = %lowest, %m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>, tensor<f32>) {
     %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
     %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
     %h = tile.reduce max %e dims [0] : tensor<1024xf32> -> tensor<f32>
     %j = tile.map maximum(%a, %h) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
-    %n = tile.map maximum(%m, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %o = tile.map maximum(%n, %least) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = tile.map sub(%m, %o) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %p = tile.map mul(%d, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %f = tile.map exp2(%p) fast : (tensor<f32>) -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<f32>
     %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
-    %u = tile.map sub(%e, %g) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
-    %w = tile.map exp2(%v) fast : (tensor<1024xf32>) -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<1024xf32>
     %z0 = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
     %b = tile.map add(%q, %z0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
     scf.yield %j, %n, %b : tensor<f32>, tensor<f32>, tensor<f32>
@@ -345,14 +286,13 @@ tile.kernel @alike(%x: !v, %y: !y, %z: !y, %all: index) grid 1 launch <num_warps
 // CHECK: %[[R:.*]] = tile.reshape %{{.*}} -> tensor<8x2x256xf32>
 // CHECK: %[[P:.*]] = tile.reduce max %[[R]] dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
 // CHECK: %[[N:.*]] = tile.map maximum(%[[M]], %[[P]])
-// CHECK: %[[O:.*]] = tile.map maximum(%[[N]], %{{.*}})
+// CHECK: %{{.*}}, %[[O:.*]], %{{.*}}, %{{.*}} = tile.online_update %[[N]] scale 2.000000e+00 guarded : tensor<2x256xf32>
 // CHECK: tile.broadcast %[[O]] dims [1, 2] : tensor<2x256xf32> -> tensor<8x2x256xf32>
 // CHECK: tile.reduce sum %{{.*}} dims [0] : tensor<8x2x256xf32> -> tensor<2x256xf32>
 // CHECK: %[[ALL:.*]] = tile.reduce max %[[A]]#0 dims [0] : tensor<2x256xf32> -> tensor<256xf32>
-// CHECK: %[[REF:.*]] = tile.map maximum(%[[ALL]], %{{.*}})
+// CHECK: %{{.*}}, %[[REF:.*]], %{{.*}}, %{{.*}} = tile.online_update %[[ALL]] scale 2.000000e+00 guarded : tensor<256xf32>
 // CHECK: %[[C:.*]] = tile.broadcast %[[REF]] dims [1] : tensor<256xf32> -> tensor<2x256xf32>
-// CHECK: tile.map sub(%[[A]]#0, %[[C]])
-// CHECK: %[[W:.*]] = tile.map exp2
+// CHECK: %[[W:.*]] = tile.online_weigh %[[A]]#0, %[[C]] scale 2.000000e+00 : tensor<2x256xf32>
 // CHECK: %[[T:.*]] = tile.map mul(%[[A]]#1, %[[W]])
 // CHECK: tile.reduce sum %[[T]] dims [0] : tensor<2x256xf32> -> tensor<256xf32>
 tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 2> {
@@ -360,24 +300,15 @@ tile.kernel @columns(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 2> 
   %c1 = arith.constant 1 : index
   %column = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<256xf32>
-  %least = tile.constant -3.0e+38 : f32 : tensor<256xf32>
   %zero = tile.constant 0.0 : f32 : tensor<256xf32>
-  %k = tile.constant 2.0 : f32 : tensor<256xf32>
-  %ks = tile.constant 2.0 : f32 : tensor<16x256xf32>
   %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<256xf32>, tensor<256xf32>) {
     %t = tile.load %x[%i, %column] dims [0, 1] pad 0xFF80 : bf16 : !v -> tensor<16x256xbf16>
     %e = tile.cast %t : tensor<16x256xbf16> -> tensor<16x256xf32>
     %r = tile.reduce max %e dims [0] : tensor<16x256xf32> -> tensor<256xf32>
-    %n = tile.map maximum(%m, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %o = tile.map maximum(%n, %least) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %d = tile.map sub(%m, %o) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %p = tile.map mul(%d, %k) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %f = tile.map exp2(%p) fast : (tensor<256xf32>) -> tensor<256xf32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 guarded : tensor<256xf32>
     %q = tile.map mul(%s, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
     %g = tile.broadcast %o dims [1] : tensor<256xf32> -> tensor<16x256xf32>
-    %u = tile.map sub(%e, %g) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
-    %w = tile.map exp2(%v) fast : (tensor<16x256xf32>) -> tensor<16x256xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<16x256xf32>
     %z = tile.reduce sum %w dims [0] : tensor<16x256xf32> -> tensor<256xf32>
     %b = tile.map add(%q, %z) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
     scf.yield %n, %b : tensor<256xf32>, tensor<256xf32>
@@ -406,6 +337,33 @@ tile.kernel @few(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 4> {
   tile.return
 }
 
+// A running maximum that lags behind is not the maximum of those of the threads.
+// CHECK-LABEL: tile.kernel @lagging
+// CHECK: scf.for {{.*}} -> (tensor<f32>, tensor<f32>)
+// CHECK-NOT: tile.reshape
+tile.kernel @lagging(%x: !v, %y: !y, %whole: index) grid 1 launch <num_warps = 2> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = tile.program_id 0
+  %lowest = tile.constant 0xFF800000 : f32 : tensor<f32>
+  %zero = tile.constant 0.0 : f32 : tensor<f32>
+  %m0, %s0 = scf.for %i = %c0 to %whole step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<f32>, tensor<f32>) {
+    %t = tile.load %x[%row, %i] dims [1] pad 0xFF80 : bf16 : !v -> tensor<1024xbf16>
+    %e = tile.cast %t : tensor<1024xbf16> -> tensor<1024xf32>
+    %r = tile.reduce max %e dims [0] skip_nan : tensor<1024xf32> -> tensor<f32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 lag 8.0 guarded : tensor<f32>
+    %q = tile.map mul(%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %g = tile.broadcast %o dims [] : tensor<f32> -> tensor<1024xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<1024xf32>
+    %z = tile.reduce sum %w dims [0] : tensor<1024xf32> -> tensor<f32>
+    %b = tile.map add(%q, %z) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %n, %b : tensor<f32>, tensor<f32>
+  }
+  %h = tile.map add(%m0, %s0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  tile.store %h, %y[%row] dims [] : tensor<f32>, !y
+  tile.return
+}
+
 // A thread without elements would subtract infinities: the reference must be finite for every gauge.
 // CHECK-LABEL: tile.kernel @unguarded
 // CHECK: -> (tensor<256xf32>, tensor<256xf32>)
@@ -415,21 +373,14 @@ tile.kernel @unguarded(%x: !v, %y: !y, %all: index) grid 1 launch <num_warps = 2
   %column = tile.program_id 0
   %lowest = tile.constant 0xFF800000 : f32 : tensor<256xf32>
   %zero = tile.constant 0.0 : f32 : tensor<256xf32>
-  %k = tile.constant 2.0 : f32 : tensor<256xf32>
-  %ks = tile.constant 2.0 : f32 : tensor<16x256xf32>
   %m0, %s0 = scf.for %i = %c0 to %all step %c1 iter_args(%m = %lowest, %s = %zero) -> (tensor<256xf32>, tensor<256xf32>) {
     %t = tile.load %x[%i, %column] dims [0, 1] pad 0xFF80 : bf16 : !v -> tensor<16x256xbf16>
     %e = tile.cast %t : tensor<16x256xbf16> -> tensor<16x256xf32>
     %r = tile.reduce max %e dims [0] : tensor<16x256xf32> -> tensor<256xf32>
-    %n = tile.map maximum(%m, %r) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %d = tile.map sub(%m, %n) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %p = tile.map mul(%d, %k) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %f = tile.map exp2(%p) fast : (tensor<256xf32>) -> tensor<256xf32>
+    %n, %o, %k, %f = tile.online_update %r from %m scale 2.0 : tensor<256xf32>
     %q = tile.map mul(%s, %f) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
-    %g = tile.broadcast %n dims [1] : tensor<256xf32> -> tensor<16x256xf32>
-    %u = tile.map sub(%e, %g) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
-    %v = tile.map mul(%u, %ks) : (tensor<16x256xf32>, tensor<16x256xf32>) -> tensor<16x256xf32>
-    %w = tile.map exp2(%v) fast : (tensor<16x256xf32>) -> tensor<16x256xf32>
+    %g = tile.broadcast %o dims [1] : tensor<256xf32> -> tensor<16x256xf32>
+    %w = tile.online_weigh %e, %g scale 2.0 : tensor<16x256xf32>
     %z = tile.reduce sum %w dims [0] : tensor<16x256xf32> -> tensor<256xf32>
     %b = tile.map add(%q, %z) : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
     scf.yield %n, %b : tensor<256xf32>, tensor<256xf32>

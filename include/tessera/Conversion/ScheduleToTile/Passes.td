@@ -52,7 +52,9 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
     s is the gauge's scale. The finite r keeps rows without a live element free of nan; it equals g'
     where no exponent can be -inf. Where only weights use the gauge, and s < 1, or s < 2 and the
     weights are not operands of an MMA, they are 2^fma(u, s, -t) and 2^(rs(g) - t). There t = rs(r) is
-    the rounded product, and s is replaced by a power of two where r is far from zero.
+    the rounded product, and s is replaced by a power of two where r is far from zero. One
+    `tile.online_update` computes g', the reference (r or t) and the factor of the states, and a
+    `tile.online_weigh` the weights.
 
     Before:
     ```mlir

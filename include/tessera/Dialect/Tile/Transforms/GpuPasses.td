@@ -103,9 +103,9 @@ def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp">
     The pass handles three kinds of states:
 
     - a sum, product, maximum or minimum of the tiles;
-    - sums of weights relative to a running maximum (online softmax). Each thread has a maximum of
-      its own, and the sums are rescaled to the common one after the loop, by the factor that the
-      loop itself has for that;
+    - sums of weights relative to the running maximum of a `tile.online_update` (online softmax).
+      Each thread has a maximum of its own, and the sums are rescaled to the common one after the
+      loop;
     - values that belong to the largest element so far, such as its index (argmax).
 
     Where a loop reduces columns, it carries a row of partial results for each group of threads. A
@@ -113,15 +113,15 @@ def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp">
     merged, and a maximum that skips nan is replaced by one that does not if the loop has both.
 
     **Input form.** Whole-tile kernels with `num_warps`, whose loops combine carried scalars or rows
-    with reductions of tiles.
+    with reductions of tiles. An online softmax is not lowered to maps yet.
 
     **Output form.** The same, with carried tiles and reductions after the loop.
 
     **Declines.** The pass leaves a loop alone
 
     - if a state is used for anything but its own update and the updates of other states;
-    - if relative states do not all refer to one maximum, or the reference may be infinite for a
-      thread without elements;
+    - if relative states do not all refer to one maximum, or its update has a lag or is not
+      `guarded`, so that the reference is infinite for a thread without elements;
     - if a thread has fewer than 4 elements of a tile with relative states, or less than one of
       another;
     - for columns, in clusters, or if the tile is not loaded or has no more rows than there are
@@ -131,11 +131,10 @@ def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp">
     ```mlir
     %m, %s = scf.for … iter_args(%a = %lowest, %b = %zero) -> (tensor<f32>, tensor<f32>) {
       %r = tile.reduce max %x dims [0] : tensor<2048xf32> -> tensor<f32>
-      %c = tile.map maximum(%a, %r) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      %f = … // exp2((%a - %c) * k)
-      %w = … // exp2((%x - %c) * k)
+      %c, %reference, %scales, %factor = tile.online_update %r from %a scale 2.0 guarded : tensor<f32>
+      %w = … // tile.online_weigh of %x and the broadcast reference
       %t = tile.reduce sum %w dims [0] : tensor<2048xf32> -> tensor<f32>
-      %d = … // %b * %f + %t
+      %d = … // %b * %factor + %t
     ```
     After, with 128 threads that hold 8 consecutive elements each:
     ```mlir
@@ -145,7 +144,7 @@ def TilePerThreadPartials : Pass<"tile-per-thread-partials", "::mlir::ModuleOp">
       …
     }
     %m = tile.reduce max %ms dims [0] : tensor<128xf32> -> tensor<f32>
-    %s = … // the sum of %ss * exp2((%ms - %m) * k)
+    %s = … // the sum of %ss times tile.online_weigh of %ms and the reference of %m
     ```
   }];
   let dependentDialects = ["::tessera::tile::TileDialect"];

@@ -12,11 +12,12 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
 
-/// Replaces `other` by `kept`; the operands of `other` dominate both.
+/// Replaces the results of `other` by the first ones of `kept`; the operands of `other` dominate
+/// both.
 static void replace(Operation *other, Operation *kept) {
   if (other->isBeforeInBlock(kept))
     kept->moveBefore(other);
-  other->replaceAllUsesWith(kept->getResults());
+  other->replaceAllUsesWith(kept->getResults().take_front(other->getNumResults()));
   other->erase();
 }
 
@@ -33,18 +34,43 @@ static void mergeReductions(Block &body) {
       }
 }
 
+/// Whether an operation computes a running maximum and nothing else: a map, where an online update
+/// has further results.
+static bool isPlainMaximum(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  return map && map.getScalarOp() == ScalarOp::Maximum;
+}
+
+/// The operation that computes a carried value for the next iteration; null if there is none that
+/// can be merged.
+static Operation *updateOf(scf::ForOp loop, unsigned number) {
+  Value yielded = loop.getYieldedValues()[number];
+  Operation *op = yielded.getDefiningOp();
+  if (!isa_and_nonnull<MapOp, OnlineUpdateOp>(op) || op->getBlock() != loop.getBody() ||
+      yielded != op->getResult(0))
+    return nullptr;
+  return op;
+}
+
 /// Whether two carried values have equal initial values and equal updates.
 static bool areEqual(scf::ForOp loop, unsigned a, unsigned b) {
-  auto x = loop.getYieldedValues()[a].getDefiningOp<MapOp>(),
-       y = loop.getYieldedValues()[b].getDefiningOp<MapOp>();
+  Operation *x = updateOf(loop, a), *y = updateOf(loop, b);
   if (loop.getInitArgs()[a] != loop.getInitArgs()[b] || !x || !y || x == y ||
-      x->getBlock() != loop.getBody() || y->getBlock() != loop.getBody() ||
-      x->getAttrDictionary() != y->getAttrDictionary() ||
-      x.getInputs().size() != y.getInputs().size())
+      x->getNumOperands() != y->getNumOperands())
     return false;
-  return llvm::all_of(llvm::zip_equal(x.getInputs(), y.getInputs()), [&](auto pair) {
-    auto [p, q] = pair;
-    return p == q || (p == loop.getRegionIterArg(a) && q == loop.getRegionIterArg(b));
+  SmallVector<Value> p(x->getOperands()), q(y->getOperands());
+  if (x->getName() != y->getName()) {
+    // A maximum has the carried value first, an update second.
+    auto update = isa<OnlineUpdateOp>(x) ? cast<OnlineUpdateOp>(x) : cast<OnlineUpdateOp>(y);
+    if (!isPlainMaximum(isa<MapOp>(x) ? x : y) || update.getLag().isNonZero())
+      return false;
+    std::swap(p[0], p[1]);
+  } else if (x->getAttrDictionary() != y->getAttrDictionary()) {
+    return false;
+  }
+  return llvm::all_of(llvm::zip_equal(p, q), [&](auto pair) {
+    auto [m, n] = pair;
+    return m == n || (m == loop.getRegionIterArg(a) && n == loop.getRegionIterArg(b));
   });
 }
 
@@ -54,8 +80,9 @@ void tile::mergeStatistics(scf::ForOp loop) {
     for (unsigned a = 0; a < b; ++a) {
       if (!areEqual(loop, a, b))
         continue;
-      Operation *kept = loop.getYieldedValues()[a].getDefiningOp(),
-                *other = loop.getYieldedValues()[b].getDefiningOp();
+      Operation *kept = updateOf(loop, a), *other = updateOf(loop, b);
+      if (kept->getNumResults() < other->getNumResults())
+        std::swap(kept, other);
       // The loop carries the merged value unchanged; canonicalization removes it.
       Value merged = loop.getRegionIterArg(b);
       merged.replaceAllUsesWith(loop.getRegionIterArg(a));

@@ -4,9 +4,9 @@
 // the reduction synchronizes all threads. The pass carries a tile with one element per thread
 // instead: a thread reduces its own elements, and one reduction across threads follows the loop.
 //
-// An online softmax carries the running maximum m and sums of e^(x - m), which it rescales when m
-// grows. Each thread then has its own maximum and sums relative to it; after the loop the factor of
-// the loop rescales the sums of all threads to the common maximum. An argmax, which keeps a value
+// An online softmax (tile.online_update) carries the running maximum m and sums of e^(x - m), which
+// it rescales when m grows. Each thread then has its own maximum and sums relative to it; after the
+// loop the sums of all threads are rescaled to the common maximum. An argmax, which keeps a value
 // for elements equal to the maximum and drops it when that grows, works the same way per thread.
 //
 // A thread holds vectors as wide as its loads, and the vectors of a warp are contiguous. The CTAs
@@ -16,7 +16,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "MergeStatistics.h"
-#include "Numerics/Zero.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -24,6 +23,8 @@
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -43,24 +44,17 @@ struct State {
   unsigned number;
   Value carried;
   tile::ReduceOp reduce;
-  MapOp join;
-  Value part;   // the reduction, perhaps cast to a wider type
-  Value factor; // by which the carried value is rescaled first, or null
-  Value kept;   // the condition under which the carried value is kept and not reset, or null
+  Value joined;      // the carried value after the iteration, by a map or an online update
+  Value part;        // the reduction, perhaps cast to a wider type
+  Value factor = {}; // by which the carried value is rescaled first, or null
+  Value kept = {};   // the condition under which the carried value is not reset, or null
 
   bool isRelative() const { return factor || kept; }
+  Location getLoc() const { return joined.getLoc(); }
+  ScalarOp combiner() { return reduceOpCombiner(reduce.getReduceOp()); }
   TypedAttr unit() {
     return unitOf(reduce.getReduceOp(), cast<RankedTensorType>(carried.getType()).getElementType());
   }
-};
-
-/// exp2 of an exponent relative to a gauge.
-struct Weight {
-  Value exponent;
-  Value gauge; // the subtrahend: the gauge, or a finite value in its place; scaled if the exponent
-               // is scaled first
-  Value scale;
-  bool isScaledFirst;
 };
 
 /// Replacements of values.
@@ -80,8 +74,8 @@ private:
   std::optional<State> stateOf(unsigned number);
   bool dependsOnLoop(Value value, Value exceptFor);
   bool isElementwise(Value value);
-  bool isGuarded(Value reference);
-  std::optional<Weight> weightOf(Value weight);
+  OnlineUpdateOp update() { return gauge->joined.getDefiningOp<OnlineUpdateOp>(); }
+  bool isWeight(Value weight);
   bool isRelative(State sum);
   bool comparesWithExtremum(Value condition, Value x, Value extremum);
   bool selectsExtremum(Value tile, TypedAttr unit);
@@ -118,6 +112,7 @@ private:
   Numbers threadDims() const { return columns || blocks == 1 ? Numbers{0} : Numbers{0, 1}; }
   Value broadcastToThreads(OpBuilder &builder, Value number);
   Value rebased(OpBuilder &builder, State state, Value number, Renaming &known);
+  Value cloneUpdate(OpBuilder &builder, Value value, Renaming &known);
   Value cloneWith(OpBuilder &builder, Value value, Renaming &known);
   Value tileOf(OpBuilder &builder, Value tile, Renaming &known);
   Value reduce(OpBuilder &builder, tile::ReduceOp old, Renaming &known);
@@ -129,7 +124,6 @@ private:
   int64_t columns = 0, groups = 1;
   SmallVector<State> states; // states relative to the gauge follow it
   std::optional<State> gauge;
-  std::optional<Weight> common; // the factor that rescales sums to the new gauge
 };
 } // namespace
 
@@ -161,21 +155,35 @@ static tile::ReduceOp reductionOf(Value part) {
 
 std::optional<State> PartialsPerThread::stateOf(unsigned number) {
   Value carried = loop.getRegionIterArg(number);
+  Value joined = loop.getYieldedValues()[number];
   auto type = dyn_cast<RankedTensorType>(carried.getType());
-  auto join = loop.getYieldedValues()[number].getDefiningOp<MapOp>();
-  if (!type || type.getRank() > 1 || !join || join->getBlock() != loop.getBody() ||
-      join.getInputs().size() != 2)
+  if (!type || type.getRank() > 1 || !joined.getDefiningOp() ||
+      joined.getDefiningOp()->getBlock() != loop.getBody())
+    return std::nullopt;
+  auto reductionAlongLoop = [&](Value part) {
+    tile::ReduceOp reduce = reductionOf(part);
+    bool isAlongLoop = reduce && reduce->getBlock() == loop.getBody() &&
+                       reduce.getInput().getType().getRank() == type.getRank() + 1 &&
+                       reduce.getDims() == ArrayRef<int64_t>{0};
+    return isAlongLoop ? reduce : tile::ReduceOp();
+  };
+  if (auto update = joined.getDefiningOp<OnlineUpdateOp>()) {
+    tile::ReduceOp reduce = reductionAlongLoop(update.getLargest());
+    if (!reduce || reduce.getReduceOp() != tessera::ReduceOp::Max || joined != update.getNext() ||
+        update.getBefore() != carried || update.getLag().isNonZero())
+      return std::nullopt;
+    return State{number, carried, reduce, joined, update.getLargest()};
+  }
+  auto join = joined.getDefiningOp<MapOp>();
+  if (!join || join.getInputs().size() != 2)
     return std::nullopt;
   for (unsigned i = 0; i < 2; ++i) {
     Value part = join.getInputs()[i];
-    tile::ReduceOp reduce = reductionOf(part);
-    if (!reduce || reduce->getBlock() != loop.getBody() ||
-        reduce.getInput().getType().getRank() != type.getRank() + 1 ||
-        reduce.getDims() != ArrayRef<int64_t>{0} ||
-        join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
+    tile::ReduceOp reduce = reductionAlongLoop(part);
+    if (!reduce || join.getScalarOp() != reduceOpCombiner(reduce.getReduceOp()))
       continue;
     Value other = join.getInputs()[1 - i];
-    State state{number, carried, reduce, join, part, Value(), Value()};
+    State state{number, carried, reduce, joined, part};
     if (other == carried)
       return state;
     auto rebase = other.getDefiningOp<MapOp>();
@@ -222,27 +230,10 @@ bool PartialsPerThread::dependsOnLoop(Value value, Value exceptFor) {
 bool PartialsPerThread::isElementwise(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !loop->isAncestor(op) ||
-      llvm::any_of(states, [&](State &state) { return state.join == op; }))
+      llvm::any_of(states, [&](State &state) { return state.joined == value; }))
     return true;
   return isa<MapOp, tile::CastOp>(op) &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return isElementwise(operand); });
-}
-
-/// Whether a value computed from the new gauge is finite even where the gauge is not: a thread may
-/// not have seen any element yet.
-bool PartialsPerThread::isGuarded(Value reference) {
-  if (reference == gauge->join.getResult())
-    return false;
-  auto map = reference.getDefiningOp<MapOp>();
-  if (!map || !loop->isAncestor(map))
-    return true;
-  auto isFinite = [](Value value) {
-    auto constant = value.getDefiningOp<ConstantOp>();
-    auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
-    return number && number.getValue().isFinite();
-  };
-  return (map.getScalarOp() == ScalarOp::Maximum && llvm::any_of(map.getInputs(), isFinite)) ||
-         llvm::all_of(map.getInputs(), [&](Value input) { return isGuarded(input); });
 }
 
 /// The operand of a broadcast, or the value itself.
@@ -251,71 +242,28 @@ static Value withoutBroadcast(Value value) {
   return broadcast ? broadcast.getInput() : value;
 }
 
-static bool isZero(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  return constant && isZero(constant.getValue());
-}
-
-static bool areSame(Value a, Value b) {
-  auto x = a.getDefiningOp<ConstantOp>(), y = b.getDefiningOp<ConstantOp>();
-  return a == b || (x && y && x.getValue() == y.getValue());
-}
-
-/// Matches exp2((exponent - gauge) * scale) and exp2(exponent * scale - gauge), the latter also
-/// with a rounded product (an fma with zero). Gauge and scale may be broadcast.
-std::optional<Weight> PartialsPerThread::weightOf(Value weight) {
-  auto mapOf = [](Value value, ScalarOp op) {
-    auto map = value.getDefiningOp<MapOp>();
-    return map && map.getScalarOp() == op ? map : MapOp();
-  };
-  MapOp power = mapOf(weight, ScalarOp::Exp2);
-  if (!power)
-    return std::nullopt;
-  if (MapOp fma = mapOf(power.getInputs()[0], ScalarOp::Fma)) {
-    MapOp taken = mapOf(fma.getInputs()[2], ScalarOp::Neg);
-    if (!taken)
-      return std::nullopt;
-    return Weight{fma.getInputs()[0], withoutBroadcast(taken.getInputs()[0]),
-                  withoutBroadcast(fma.getInputs()[1]),
-                  /*isScaledFirst=*/true};
-  }
-  if (MapOp difference = mapOf(power.getInputs()[0], ScalarOp::Sub))
-    if (MapOp product = mapOf(difference.getInputs()[0], ScalarOp::Fma);
-        product && isZero(product.getInputs()[2]))
-      return Weight{product.getInputs()[0], withoutBroadcast(difference.getInputs()[1]),
-                    withoutBroadcast(product.getInputs()[1]), /*isScaledFirst=*/true};
-  MapOp product = mapOf(power.getInputs()[0], ScalarOp::Mul);
-  MapOp difference = product ? mapOf(product.getInputs()[0], ScalarOp::Sub) : MapOp();
-  if (!difference)
-    return std::nullopt;
-  return Weight{difference.getInputs()[0], withoutBroadcast(difference.getInputs()[1]),
-                product.getInputs()[1],
-                /*isScaledFirst=*/false};
+/// Whether a tile has weights relative to the new gauge, of exponents that do not depend on states.
+bool PartialsPerThread::isWeight(Value weight) {
+  auto weigh = weight.getDefiningOp<OnlineWeighOp>();
+  if (!weigh || weigh.getRounded() || dependsOnLoop(weigh.getExponent(), Value()) ||
+      withoutBroadcast(weigh.getReference()) != update().getReference())
+    return false;
+  return update().getPrescaled()
+             ? weigh.getScales() && withoutBroadcast(weigh.getScales()) == update().getScales()
+             : weigh.getScaleAttr() == update().getScaleAttr();
 }
 
 /// Whether a state sums weights relative to the new gauge, each perhaps times a value, and rescales
-/// the carried sum accordingly.
+/// the carried sum accordingly. A thread may not have seen any element yet, so the reference must
+/// be finite even where the gauge is not.
 bool PartialsPerThread::isRelative(State sum) {
-  std::optional<Weight> rebase = sum.factor ? weightOf(sum.factor) : std::nullopt;
-  auto isCommon = [&](const Weight &weight) {
-    return !common || (weight.gauge == common->gauge && areSame(weight.scale, common->scale) &&
-                       weight.isScaledFirst == common->isScaledFirst);
-  };
-  if (!rebase || rebase->exponent != gauge->carried || !isCommon(*rebase) ||
-      dependsOnLoop(rebase->gauge, gauge->join.getResult()) ||
-      dependsOnLoop(rebase->scale, gauge->join.getResult()) || !isGuarded(rebase->gauge) ||
-      !isElementwise(sum.factor))
+  if (!update() || !update().getGuarded() || sum.factor != update().getFactor())
     return false;
-  common = rebase;
-  auto isTerm = [&](Value term) {
-    std::optional<Weight> weight = weightOf(term);
-    return weight && isCommon(*weight) && !dependsOnLoop(weight->exponent, Value());
-  };
   auto product = sum.reduce.getInput().getDefiningOp<MapOp>();
   if (!product || product.getScalarOp() != ScalarOp::Mul)
-    return isTerm(sum.reduce.getInput());
+    return isWeight(sum.reduce.getInput());
   Value a = product.getInputs()[0], b = product.getInputs()[1];
-  return (isTerm(a) && !dependsOnLoop(b, Value())) || (isTerm(b) && !dependsOnLoop(a, Value()));
+  return (isWeight(a) && !dependsOnLoop(b, Value())) || (isWeight(b) && !dependsOnLoop(a, Value()));
 }
 
 /// Matches x == extremum, also with `or x is NaN`. The extremum may be broadcast.
@@ -349,7 +297,7 @@ bool PartialsPerThread::selectsExtremum(Value tile, TypedAttr unit) {
   Value condition = where.getInputs()[0], chosen = where.getInputs()[1];
   if (!dependsOnLoop(condition, Value()))
     return selectsExtremum(chosen, unit);
-  return comparesWithExtremum(condition, gauge->reduce.getInput(), gauge->join.getResult()) &&
+  return comparesWithExtremum(condition, gauge->reduce.getInput(), gauge->joined) &&
          !dependsOnLoop(chosen, Value());
 }
 
@@ -358,7 +306,7 @@ bool PartialsPerThread::selectsExtremum(Value tile, TypedAttr unit) {
 bool PartialsPerThread::belongsToExtremum(State state) {
   Type element = state.reduce.getInput().getType().getElementType();
   return !gauge->reduce.getSkipNan() && isElementwise(state.kept) &&
-         comparesWithExtremum(state.kept, gauge->carried, gauge->join.getResult()) &&
+         comparesWithExtremum(state.kept, gauge->carried, gauge->joined) &&
          selectsExtremum(state.reduce.getInput(), unitOf(state.reduce.getReduceOp(), element));
 }
 
@@ -412,16 +360,16 @@ bool PartialsPerThread::areUsedByStatesOnly() {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (isa<scf::YieldOp>(user) || !known.insert(user).second)
         return true;
-      return isa<MapOp, BroadcastOp, tile::CastOp, tile::ReduceOp>(user) &&
-             isInside(user->getResult(0));
+      return isa<MapOp, BroadcastOp, tile::CastOp, tile::ReduceOp, OnlineUpdateOp, OnlineWeighOp>(
+                 user) &&
+             llvm::all_of(user->getResults(), isInside);
     });
   };
   auto isState = [&](unsigned number) {
     return llvm::any_of(states, [&](const State &state) { return state.number == number; });
   };
-  if (!llvm::all_of(states, [&](State &state) {
-        return isInside(state.carried) && isInside(state.join.getResult());
-      }))
+  if (!llvm::all_of(
+          states, [&](State &state) { return isInside(state.carried) && isInside(state.joined); }))
     return false;
   for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
     if (!isState(i) && yielded.getDefiningOp() && known.contains(yielded.getDefiningOp()))
@@ -441,7 +389,6 @@ bool PartialsPerThread::find() {
   // The gauge is the maximum to which all relative states refer.
   auto isGauge = [&](State &state) {
     gauge = state;
-    common.reset();
     return state.reduce.getReduceOp() == tessera::ReduceOp::Max &&
            llvm::all_of(relative, [&](State &each) {
              return each.factor ? isRelative(each) : belongsToExtremum(each);
@@ -486,10 +433,36 @@ Value PartialsPerThread::broadcastToThreads(OpBuilder &builder, Value number) {
                              isRow ? Numbers{1} : Numbers{});
 }
 
+/// A result of the update other than the running maximum, for that of `known`. The factor rescales
+/// what is relative to the carried maximum of `known`.
+Value PartialsPerThread::cloneUpdate(OpBuilder &builder, Value value, Renaming &known) {
+  OnlineUpdateOp old = update();
+  if (value != old.getFactor()) {
+    auto clone =
+        OnlineUpdateOp::create(builder, old.getLoc(), known.at(old.getNext()),
+                               /*before=*/Value(), old.getScale(), old.getLag(), old.getGuarded(),
+                               old.getPrescaled(), old.getAdaptive(), old.getExpanded());
+    known[old.getReference()] = clone.getReference();
+    known[old.getScales()] = clone.getScales();
+    return known[value];
+  }
+  Value reference = cloneWith(builder, old.getReference(), known), scales;
+  FloatAttr scale;
+  if (old.getPrescaled())
+    scales = cloneWith(builder, old.getScales(), known);
+  else
+    scale = old.getScaleAttr();
+  return known[value] = OnlineWeighOp::create(builder, old.getLoc(), known.at(old.getBefore()),
+                                              reference, scales, scale,
+                                              /*rounded=*/old.getPrescaled(), old.getExpanded());
+}
+
 /// Clones the operations that compute a value, with replacements, per thread or once.
 Value PartialsPerThread::cloneWith(OpBuilder &builder, Value value, Renaming &known) {
   if (Value found = known.lookup(value))
     return found;
+  if (auto update = value.getDefiningOp<OnlineUpdateOp>(); update && loop->isAncestor(update))
+    return cloneUpdate(builder, value, known);
   if (auto cast = value.getDefiningOp<tile::CastOp>(); cast && loop->isAncestor(cast))
     return known[value] = tile::CastOp::create(builder, cast.getLoc(),
                                                cloneWith(builder, cast.getInput(), known),
@@ -521,17 +494,16 @@ Value PartialsPerThread::tileOf(OpBuilder &builder, Value tile, Renaming &known)
     return known[tile] =
                ReshapeOp::create(builder, broadcast.getLoc(), all, broadcast.getType().getShape());
   }
-  auto map = tile.getDefiningOp<MapOp>();
-  SmallVector<Value> operands;
-  for (Value operand : map.getInputs())
-    operands.push_back(tileOf(builder, operand, known));
-  return known[tile] =
-             MapOp::create(builder, map.getLoc(), map.getScalarOp(), operands, map.getFast());
+  Operation *op = tile.getDefiningOp();
+  IRMapping operands;
+  for (Value operand : op->getOperands())
+    operands.map(operand, tileOf(builder, operand, known));
+  return known[tile] = builder.clone(*op, operands)->getResult(0);
 }
 
 /// A carried value rescaled to, or reset by, a new gauge.
 Value PartialsPerThread::rebased(OpBuilder &builder, State state, Value number, Renaming &known) {
-  Location loc = state.join.getLoc();
+  Location loc = state.getLoc();
   if (state.factor)
     return MapOp::create(builder, loc, ScalarOp::Mul,
                          ValueRange{number, cloneWith(builder, state.factor, known)});
@@ -578,10 +550,9 @@ void PartialsPerThread::rewrite(Renaming &tiles) {
           known[state.reduce.getResult()] = reduce(inside, state.reduce, known);
           Value part = cloneWith(inside, state.part, known);
           Value whole = rebased(inside, state, known[state.carried], known);
-          Value joined = MapOp::create(inside, state.join.getLoc(), state.join.getScalarOp(),
-                                       ValueRange{whole, part});
-          known[state.join.getResult()] = joined;
-          yielded.push_back(joined);
+          known[state.joined] =
+              MapOp::create(inside, state.getLoc(), state.combiner(), ValueRange{whole, part});
+          yielded.push_back(known[state.joined]);
         }
         return yielded;
       }));
@@ -602,9 +573,9 @@ void PartialsPerThread::rewrite(Renaming &tiles) {
           llvm::find_if(states, [&](State &each) { return each.number == gauge->number; });
       known[gauged] = replaced.getResult(first + (number - states.begin()));
       before[gauged] = inits[number - states.begin()];
-      SmallVector<Value, 2> references = {gauge->join.getResult()};
+      SmallVector<Value, 2> references = {gauge->joined};
       if (state.factor)
-        references = {common->gauge, common->scale};
+        references = {update().getReference(), update().getScales()};
       for (Value reference : references) {
         before[reference] = cloneWith(rewriter, reference, once);
         known[reference] = broadcastToThreads(rewriter, before[reference]);
@@ -617,9 +588,9 @@ void PartialsPerThread::rewrite(Renaming &tiles) {
     hasInit.push_back(!continues && !(unit && unit.getValue() == state.unit()));
     if (hasInit.back()) {
       init = rebased(rewriter, state, init, before);
-      whole = MapOp::create(rewriter, loc, state.join.getScalarOp(), ValueRange{init, whole});
+      whole = MapOp::create(rewriter, loc, state.combiner(), ValueRange{init, whole});
     }
-    once[state.join.getResult()] = whole;
+    once[state.joined] = whole;
     wholes.push_back(whole);
   }
   for (auto [i, state] : llvm::enumerate(states)) {
