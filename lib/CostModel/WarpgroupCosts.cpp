@@ -55,15 +55,15 @@ int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &siz
       (schedule.height + size.products * schedule.width) * kStep * kBytes * schedule.stages +
       barriers + (schedule.persistent ? area * kBytes : 0);
   int64_t registers = size.products * area / threads + otherRegisters;
-  int64_t resident = std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
+  int64_t resident =
+      std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
   if (schedule.persistent)
     resident = std::min(resident, std::max<int64_t>(1, schedule.persistent / limits.sms));
   return std::clamp<int64_t>(resident, 1, 8);
 }
 
-std::vector<WarpgroupSchedule> tessera::warpgroupSchedules(const SmLimits &limits,
-                                                           const ContractionSize &size,
-                                                           int64_t maxParts) {
+std::vector<WarpgroupSchedule>
+tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size, int64_t maxParts) {
   constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, fewestStages = 3, mostStages = 7;
   std::vector<WarpgroupSchedule> result;
   for (int64_t height : sides)
@@ -103,17 +103,16 @@ double tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
   double tensor = height / 64 * double(kStep / 16) * std::max(width / 2, 16 + width / 4) /
                   costs.tensorEfficiency;
   double bytes = (height + width) * double(kStep * kBytes);
-  double traffic =
-      bytes / std::min(costs.l2BytesPerCycle, costs.l2BytesPerCycleOfAll / working);
+  double traffic = bytes / std::min(costs.l2BytesPerCycle, costs.l2BytesPerCycleOfAll / working);
   double depth = double(size.depth), rows = double(size.rows), columns = double(size.columns);
   double batches = double(size.batches), products = double(size.products);
   double operands = double(kBytes) * batches * depth * (rows + products * columns);
   double latency = operands < costs.l2Operands ? costs.hitLatency : costs.missLatency;
   double issue = costs.stepCycles + costs.stepCyclesPerGroup * double(schedule.groups() - 1) +
                  (schedule.persistent ? costs.stepCyclesPersistent : 0);
-  double alone = slowest({issue, (latency + bytes / costs.fillBytesPerCycle) /
-                                     double(schedule.stages - 1)},
-                         costs.stepOverlap);
+  double alone =
+      slowest({issue, (latency + bytes / costs.fillBytesPerCycle) / double(schedule.stages - 1)},
+              costs.stepOverlap);
   auto loop = [&](double ctas) {
     return steps * slowest({ctas * tensor, ctas * traffic, alone}, costs.stepOverlap);
   };
@@ -130,10 +129,9 @@ double tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
     // CTAs on one SM hide each other's start and end, and share what both need.
     auto round = [&](double ctas) {
       double serial = costs.ctaCycles + latency + epilogue;
-      return std::max(loop(ctas) + serial,
-                      ctas * (steps * std::max(tensor, traffic) +
-                              costs.storeCyclesPerElement * elements) +
-                          serial / ctas);
+      return std::max(loop(ctas) + serial, ctas * (steps * std::max(tensor, traffic) +
+                                                   costs.storeCyclesPerElement * elements) +
+                                               serial / ctas);
     };
     cycles = double(perSm / together) * round(double(together));
     if (int64_t rest = perSm % together)

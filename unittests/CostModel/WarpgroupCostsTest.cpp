@@ -108,7 +108,7 @@ TEST(WarpgroupCosts, ScoresFollowTheMeasurements) {
       for (size_t j = 0; j < order.size(); ++j)
         order[j] = j;
       std::sort(order.begin(), order.end(),
-                       [&](size_t a, size_t b) { return values[a] < values[b]; });
+                [&](size_t a, size_t b) { return values[a] < values[b]; });
       std::vector<double> rank(values.size());
       for (size_t j = 0; j < order.size(); ++j)
         rank[order[j]] = double(j);

@@ -398,14 +398,14 @@ func.func @operandStrides(%x: !gir.tensor<S, f32>) {
 
 // -----
 
-// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, launch_rank, got 'speed'}}
+// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, stream_parts, launch_rank, got 'speed'}}
 tile.kernel @unknown_launch() grid 1 launch <speed = 3> {
   tile.return
 }
 
 // -----
 
-// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, launch_rank, got 'num_stages'}}
+// expected-error @+1 {{expected a field of launch among num_warps, cluster_size, cluster_axis, persistent_ctas, tiles_per_cta, stream_parts, launch_rank, got 'num_stages'}}
 tile.kernel @tuning_in_launch() grid 1 launch <num_stages = 3> {
   tile.return
 }

@@ -1,4 +1,4 @@
-// RUN: %tessera_opt %s -tile-assign-layouts -tile-predicate-gathers -o /dev/null --remarks-filter-missed="tile-predicate-gathers" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
+// RUN: %tessera_opt %s -tessera-attach-target=chip=sm_90 -tile-assign-layouts -tile-predicate-gathers -o /dev/null --remarks-filter-missed="tile-predicate-gathers" --remark-format=emitRemark --remark-policy=all 2>&1 | FileCheck %s
 
 !v = !tile.view<?x?xf32, strides = [?, 1]>
 !t = !tile.view<?xi64, strides = [1]>
