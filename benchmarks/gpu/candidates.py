@@ -26,6 +26,7 @@ LAUNCH = (
     "cluster_axis",
     "persistent_ctas",
     "tiles_per_cta",
+    "stream_parts",
     "launch_rank",
 )
 

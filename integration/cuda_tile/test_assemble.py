@@ -60,6 +60,7 @@ def test_assembles(name: str, tmp_path: Path) -> None:
         BIN / "tessera-opt",
         tile,
         "-tessera-attach-target=chip=sm_90:tileir",
+        "-tile-lower-online-update",
         "-tile-expand-math",
         "-canonicalize",
         "-cse",

@@ -148,7 +148,7 @@ def test_malformed_results_are_reported(compiler, text, reason):
 def test_what_is_not_faster_changes_nothing(compiler):
     before = compiler.choice()
     compiler.fill(measured(matmul=row(compiler.signature(), first=1.0, wide=0.995, deep=None)))
-    assert compiler.choice().startswith(before)
+    assert compiler.choice().startswith(before.split(" attributes")[0])
     assert "none was faster than the cost model's choice" in compiler("explain", *ARGUMENTS)
 
 

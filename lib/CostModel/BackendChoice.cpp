@@ -70,18 +70,11 @@ private:
   /// Whether warpgroups compute contractions of tensors in memory, followed by elementwise
   /// operations only.
   bool isGrouped() const {
-    using namespace grouped;
-    constexpr int64_t fewestElements = 128, mostWaves = 2, shortSum = 2048;
+    constexpr int64_t fewestElements = 128;
     return usesWgmma() && shape.onlyMaps &&
            llvm::all_of(shape.contractions, [&](const Product &product) {
-             int64_t over = sizeOf(product.over);
-             // With many tiles and a short K dimension, the other backend overlaps the store of one
-             // tile with the next, for a single contraction without other operands in the epilogue.
-             bool isAlone = shape.contractions.size() == 1 && !shape.readsResults;
-             bool areShort = isAlone && over <= shortSum &&
-                             tilesOf(product, 2 * kHeight, 2 * kWidth) > mostWaves * machine.cores;
-             return product.dense && product.over.size() == 1 && over >= fewestElements &&
-                    !areShort;
+             return product.dense && product.over.size() == 1 &&
+                    sizeOf(product.over) >= fewestElements;
            });
   }
 

@@ -548,11 +548,6 @@ void Describer::describeResults() {
   trees.visit(roots, [&](Operation *op) { reductions += isa<sched::ReduceOp>(op); });
   shape.onlyMaps = reductions == shape.contractions.size();
   shape.multiplies = kernel->hasAttr(kContracts);
-  for (Value result : results)
-    trees.visit({result}, [&](Operation *op) {
-      shape.readsResults |=
-          isa<LoadOp>(op) && dimsOf(op->getResult(0)).size() >= dimsOf(result).size();
-    });
 }
 
 KernelShape Describer::run() {

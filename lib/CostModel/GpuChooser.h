@@ -131,13 +131,11 @@ protected:
     return arePlain && isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows));
   }
 
-  /// Whether rows of the operands do not start at multiples of 128 bytes: each row of a copy then
-  /// takes two requests.
-  bool isOffLines(const Dim &rows, const Dim &columns, const Dim &over) const {
+  /// Whether rows of 16-bit elements along a dimension do not start at multiples of 128 bytes: each
+  /// row of a copy then takes two requests.
+  bool isOffLines(const Dim &dim) const {
     constexpr int64_t bytes = 2, line = 128;
-    auto isOff = [&](const Dim &dim) { return facts.divisor(dim.size) * bytes % line != 0; };
-    return isOff(over) || isOff(columns) ||
-           (llvm::is_contained(shape.otherContiguous, rows.name) && isOff(rows));
+    return facts.divisor(dim.size) * bytes % line != 0;
   }
 };
 

@@ -5,9 +5,7 @@
 //
 // - A streamed contraction has the largest accumulator that 8 warps hold, as long as the grid fills
 //   the device. For a small one, tiles become narrow and a cluster splits the K dimension. With
-//   wgmma, tiles are as large as a few waves of CTAs allow, in persistent CTAs. If there are few
-//   tiles, two CTAs share one; if rows do not start at multiples of 128 bytes, two CTAs share its
-//   columns.
+//   wgmma, the schedule is the one with the smallest predicted time (WarpgroupCosts.h).
 // - A stream with inner contractions keeps 64 rows and processes 128 columns at a time, with two
 //   CTAs per SM. With wgmma it keeps 128 rows for two warpgroups, or 64 rows with up to four CTAs
 //   per SM.
@@ -45,34 +43,35 @@ private:
                          int64_t products) const {
     ContractionSize size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
     size.products = products;
+    bool areColumns = llvm::is_contained(shape.otherContiguous, rows.name);
+    size.rowsOffLines = isOffLines(areColumns ? rows : over);
+    size.columnsOffLines = isOffLines(columns);
     for (const Dim &dim : shape.dims)
       if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
         size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
     return size;
   }
 
-  /// The schedule of a contraction by wgmma with the smallest predicted time. False if its output
-  /// tiles are too few for the device.
-  bool selectWarpgroups(Dim &rows, Dim &columns, Dim &over, int64_t products) {
+  /// The schedule of contractions by wgmma on 16-bit operands with the smallest predicted time.
+  /// False if they are too small for it, or TMA cannot load the operands.
+  bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
-    if (!machine.warpgroupCosts)
+    constexpr int64_t depth = 64, fewestSteps = 8, mostParts = 32;
+    // A single k-step has nothing to prefetch.
+    if (!machine.warpgroupCosts || !areCopied(rows, columns, over) ||
+        facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
       return false;
     ContractionSize size = sizeOf(rows, columns, over, products);
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};
-    int64_t smallest = llvm::divideCeil(size.rows, kHeight) *
-                       llvm::divideCeil(size.columns, kWidth / products) * size.batches;
-    if (!shape.batchInvariant && !fillsDevice(smallest, machine.cores))
-      return false;
-    constexpr int64_t fewestSteps = 8, mostParts = 32;
-    int64_t maxParts = shape.canSplit && !shape.batchInvariant && products == 1
-                           ? std::clamp<int64_t>(size.depth / 64 / fewestSteps, 1, mostParts)
-                           : 1;
+    bool isSplittable = shape.canSplit && !shape.batchInvariant && products == 1;
+    int64_t maxParts =
+        isSplittable ? std::clamp<int64_t>(size.depth / depth / fewestSteps, 1, mostParts) : 1;
     WarpgroupSchedule best;
     double least = std::numeric_limits<double>::infinity();
     for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts)) {
       // Tiles are no larger than what they cover.
       if (each.height > std::max(kSide, rowsOf(rows, kTallest)) ||
-          each.width > std::max(kSide, bounded(columns, 2 * kWidth)))
+          each.width > std::max(kSide, bounded(columns, kTallest)))
         continue;
       double time = predictTime(*machine.warpgroupCosts, limits, size, each);
       if (time < least) {
@@ -82,12 +81,13 @@ private:
     }
     rows.tile = best.height;
     columns.tile = best.width;
-    over.tile = std::max<int64_t>(16, bounded(over, 64));
-    int64_t residents = residentCtas(limits, size, best);
+    over.tile = std::max<int64_t>(16, bounded(over, depth));
+    int64_t residents = std::min(residentCtas(limits, size, best),
+                                 int64_t(llvm::divideCeil(programs(), machine.cores)));
     choose(LaunchField::NumWarps, 4 * best.groups());
     if (best.persistent && programs() > best.persistent)
       choose(LaunchField::PersistentCtas, best.persistent);
-    if (best.parts > 1)
+    if (best.parts > 1 || !fillsDevice(programs(), machine.cores))
       choose(LaunchField::StreamParts, best.parts);
     choose(TuningField::NumStages, best.stages);
     choose(TuningField::UseTma, 1);
@@ -98,82 +98,6 @@ private:
     if (programs() > residents * machine.cores)
       choose(TuningField::RasterGroup, residents > 1 ? 8 : 16);
     return true;
-  }
-
-  /// Tiles for wgmma on 16-bit operands of contractions with few output tiles: if these do not fill
-  /// the device, two CTAs of a cluster share a tile. If requests for rows take longer than the
-  /// MMAs, they share its columns and multicast its rows. Smaller contractions do not use wgmma.
-  bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
-    using namespace grouped;
-    constexpr int64_t depth = 64, longSum = 4096, briefSum = 1024;
-    // A single k-step has nothing to prefetch.
-    if (!machine.warpgroups || !areCopied(rows, columns, over) || facts.max(over.size) <= depth ||
-        rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
-      return false;
-    if (selectWarpgroups(rows, columns, over, products))
-      return true;
-    struct Choice {
-      int64_t height, width, stages, residents, sharers;
-      double waves; // of blocks, at least
-      bool isSpread = false;
-    };
-    int64_t wide = std::max<int64_t>(kSide, 2 * kWidth / int64_t(llvm::PowerOf2Ceil(products))),
-            half = wide / 2;
-    bool isSharable = products == 1 && shape.canSplit && !shape.batchInvariant &&
-                      machine.cluster >= kSharers && facts.hint(over.size) >= kSharedSum;
-    bool isOff = isOffLines(rows, columns, over);
-    // With several contractions of a short K dimension, two CTAs hide each other's start and end.
-    bool isBrief = products > 1 && facts.hint(over.size) <= briefSum;
-    for (const Choice &choice : {Choice{128, isBrief ? 0 : wide, 4, 1, 1, 1.5},
-                                 {128, half, 3, 2, 1, kFewestWaves},
-                                 {128, isOff ? half : 0, 8, 1, kSharers, kFewestWaves, true},
-                                 {kHeight, half, 5, 1, 1, kFewestWaves},
-                                 {128, half / 2, 6, 1, kSharers, kFewestWaves},
-                                 {kHeight, half, 5, 1, kSharers, kFewestWaves}}) {
-      bool isShared = choice.sharers > 1;
-      if (!choice.width || (isShared && !isSharable))
-        continue;
-      columns.tile = bounded(columns, choice.width);
-      // If there are few columns, the largest tile has correspondingly more rows.
-      bool isTall = choice.width == wide && columns.tile < wide && !isShared;
-      rows.tile = rowsOf(rows, isTall ? std::min(kTallest, choice.height * (wide / columns.tile))
-                                      : choice.height);
-      over.tile = std::max<int64_t>(16, bounded(over, depth));
-      // Two warpgroups, each block with enough columns.
-      if (choice.isSpread && (rows.tile < 128 || columns.tile < 2 * kSide))
-        continue;
-      bool isFilled = isShared ? fillsDeviceInClusters(programs(), machine.cores)
-                               : fillsDevice(programs(), machine.cores, choice.waves);
-      if (!shape.batchInvariant && !isFilled)
-        continue;
-      // Narrow tiles with a long K dimension wait for memory: longer k-steps keep more bytes in
-      // flight.
-      bool isDeep = choice.height == kHeight && facts.hint(over.size) >= longSum;
-      if (isDeep)
-        over.tile *= 2;
-      if (!choice.isSpread)
-        over.tile *= choice.sharers;
-      choose(TuningField::NumStages, isDeep ? choice.stages - 1 : choice.stages);
-      choose(TuningField::UseTma, 1);
-      // CTAs that all run at once need no rasterization, which would cost divisions.
-      if (isShared)
-        choose(LaunchField::ClusterSize, choice.sharers);
-      else
-        choose(TuningField::RasterGroup, choice.residents > 1 ? 8 : 16);
-      // Two warpgroups in a persistent CTA load the next output tile during the epilogue.
-      if (choice.height >= 128 && choice.residents == 1 && !isShared && rows.tile >= 128 &&
-          programs() > machine.cores)
-        choose(LaunchField::PersistentCtas, machine.cores);
-      if (choice.residents > 1)
-        choose(TuningField::MinCtasPerSm, choice.residents);
-      if (choice.isSpread)
-        choose(LaunchField::ClusterAxis, 1);
-      choose(LaunchField::NumWarps, rows.tile >= 128 ? 8 : 4);
-      choose(TuningField::Wgmma, 1);
-      return true;
-    }
-    rows.tile = columns.tile = over.tile = 1;
-    return false;
   }
 
   void product(const KernelShape::Contraction &c) override {

@@ -100,8 +100,6 @@ struct KernelShape {
   bool masked = false;
   bool multiplies = false; ///< whether a reduction comes from a `gir.contract`
   bool onlyMaps = false;   ///< whether all reductions are contractions, and the rest is elementwise
-  bool readsResults =
-      false; ///< whether the epilogue of a contraction reads a tensor of the result's size
   int64_t streamInstructions = 0; ///< per element along the stream, about
   bool dataMasked = false;        ///< the mask depends on elements in memory
   bool rowOperands = false;       ///< an operand along the stream is the same for all rows

@@ -29,7 +29,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return op->emitOpError() << "expected an scf.for without results for " << kOneThreadAttr;
   for (Operation &inside : loop.getBody()->without_terminator()) {
     auto load = dyn_cast<BulkLoadOp>(inside);
-    if (load ? load.getWarp().has_value() : !isa<arith::ConstantOp>(inside))
+    if (load ? load.getWarp().has_value() : !isa<arith::ArithDialect>(inside.getDialect()))
       return inside.emitOpError("expected a tile.bulk_load of the first warp in a loop with ")
              << kOneThreadAttr;
   }
