@@ -21,28 +21,29 @@ struct WarpgroupCosts {
   double cyclesPerUs;
   double l2BytesPerCycle;      ///< from the L2 cache to one SM
   double l2BytesPerCycleOfAll; ///< to all SMs
-  /// The same for an operand whose rows do not start at multiples of a cache line: each row of a
-  /// copy takes two requests.
-  double offLineBytesPerCycle;
-  double offLineBytesPerCyclePersistent; ///< in a persistent CTA
-  double fillBytesPerCycle;              ///< of one stage, once its first byte has arrived
-  double hitLatency;                     ///< cycles until a load that hits the L2 cache arrives
-  double missLatency;                    ///< the same from memory
-  double l2Operands;                     ///< bytes of operands up to which loads hit the L2 cache
-  double dramBytesPerUs;                 ///< of a kernel that reads and writes memory
-  double tensorFlopPerUs;                ///< at the clock of a long kernel
-  double tensorEfficiency;               ///< of a wgmma, of its rate
-  double stepCycles;                     ///< the least cycles of a k-step of one warpgroup
-  double stepCyclesPerGroup;             ///< in addition for each further warpgroup
-  double stepCyclesPersistent;           ///< in addition in a persistent CTA
-  double ctaCycles;                      ///< from a CTA's launch to its first load
-  double persistentTileCycles;           ///< from one tile of a persistent CTA to the next
-  double tileCycles;                     ///< of an epilogue
-  double rowCycles;                      ///< of an epilogue, for each row of the tile
-  double elementCycles;                  ///< of an epilogue, for each element of a warp
-  double storeCyclesPerElement;          ///< of an SM that stores one tile while it computes others
-  double launchUs;                       ///< of a kernel
-  double stepOverlap, timeOverlap;       ///< exponents: how sharply the slowest part decides
+  /// The same two for an operand whose rows do not start at multiples of a cache line: each row of
+  /// a copy takes two requests.
+  double offLineBytesPerCycle, offLineBytesPerCycleOfAll;
+  double offLinePersistent;        ///< how much slower that is in a persistent CTA
+  double offLineTogether;          ///< and for several CTAs on an SM
+  double fillBytesPerCycle;        ///< of one stage, once its first byte has arrived
+  double hitLatency;               ///< cycles until a load that hits the L2 cache arrives
+  double missLatency;              ///< the same from memory
+  double l2Operands;               ///< bytes of operands up to which loads hit the L2 cache
+  double dramBytesPerUs;           ///< of a kernel that reads and writes memory
+  double tensorFlopPerUs;          ///< at the clock of a long kernel
+  double tensorEfficiency;         ///< of a wgmma, of its rate
+  double stepCycles;               ///< the least cycles of a k-step of one warpgroup
+  double stepCyclesPerGroup;       ///< in addition for each further warpgroup
+  double stepCyclesPersistent;     ///< in addition in a persistent CTA
+  double ctaCycles;                ///< from a CTA's launch to its first load
+  double persistentTileCycles;     ///< from one tile of a persistent CTA to the next
+  double tileCycles;               ///< of an epilogue
+  double rowCycles;                ///< of an epilogue, for each row of the tile
+  double elementCycles;            ///< of an epilogue, for each element of a warp
+  double storeCyclesPerElement;    ///< of an SM that stores one tile while it computes others
+  double launchUs;                 ///< of a kernel
+  double stepOverlap, timeOverlap; ///< exponents: how sharply the slowest part decides
 };
 
 /// The costs of Hopper (sm_90), measured on an H200.
