@@ -65,7 +65,7 @@ def test_a_second_process_finds_the_cubin(tmp_path):
 
 
 def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
-    """The table's content is part of the cache key; see docs/gpu.md."""
+    """The table's content is part of the cache key; see docs/schedules.md."""
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
     table = tmp_path / "cache/tuning-sm_90.txt"
     types = [Tensor[8192, 8192, bf16]] * 2

@@ -146,6 +146,8 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
     std::optional<Stage> stage = stageByName(name);
     if (name == "explain")
       request.explain = true;
+    else if (name == "candidates")
+      request.candidates = true;
     else if (name == "launcher")
       request.launcher = true;
     else if (stage && *stage != Stage::Bundle)

@@ -11,9 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuTiles.h"
+#include "Neighbours.h"
 #include "TileChooser.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace tessera;
 
@@ -263,7 +265,9 @@ static void processSingleRows(KernelShape &shape) {
       dim.tile = 1;
 }
 
-void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
+/// The choice; `listed` gets all schedules that were compared by their predicted times.
+static void choose(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape,
+                   std::vector<Candidate> *listed) {
   for (KernelShape::Dim &dim : shape.dims)
     dim.tile = 1;
   shape.launch = {};
@@ -273,7 +277,37 @@ void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, K
     return processSingleRows(shape);
   }
   shape.storageBytes = std::max(shape.storageBytes, shape.sideBytes);
-  chooseGpuTiles(machine, facts, shape);
+  chooseGpuTiles(machine, facts, shape, listed);
   for (const std::string &along : shape.scanned)
     limitScannedRows(along, shape);
+}
+
+void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {
+  choose(machine, facts, shape, nullptr);
+}
+
+std::vector<Candidate> tessera::enumerateCandidates(const MachineModel &machine,
+                                                    const SizeFacts &facts,
+                                                    const KernelShape &given,
+                                                    const KernelWork &work) {
+  std::vector<Candidate> listed;
+  KernelShape chosen = given;
+  choose(machine, facts, chosen, &listed);
+  limitWork(machine, chosen);
+  if (listed.empty())
+    listed = neighboursOf(machine, facts, chosen, work);
+  std::stable_sort(listed.begin(), listed.end(), [](const Candidate &a, const Candidate &b) {
+    return a.time.microseconds < b.time.microseconds;
+  });
+  // Some schedules of the model are the same code: a persistent kernel needs more tiles than CTAs.
+  std::vector<Candidate> distinct;
+  std::map<std::string, size_t> known;
+  for (Candidate &each : listed) {
+    auto [found, isNew] = known.try_emplace(scheduleText(each.shape, each.shape), distinct.size());
+    if (isNew)
+      distinct.push_back(std::move(each));
+    else
+      distinct[found->second].isChosen |= each.isChosen;
+  }
+  return distinct;
 }

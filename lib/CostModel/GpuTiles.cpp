@@ -34,7 +34,9 @@ using namespace tessera;
 namespace {
 class GpuChooser : public GpuChooserBase {
 public:
-  using GpuChooserBase::GpuChooserBase;
+  GpuChooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape,
+             std::vector<Candidate> *listed)
+      : GpuChooserBase(machine, facts, shape), listed(listed) {}
 
 private:
   /// The size of a contraction with these last dimensions of its sides; other parallel dimensions
@@ -66,38 +68,52 @@ private:
     bool isSplittable = shape.canSplit && !shape.batchInvariant && products == 1;
     int64_t maxParts =
         isSplittable ? std::clamp<int64_t>(size.depth / depth / fewestSteps, 1, mostParts) : 1;
-    WarpgroupSchedule best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts)) {
+    std::vector<std::pair<WarpgroupSchedule, PredictedTime>> schedules;
+    for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts))
       // Tiles are no larger than what they cover.
-      if (each.height > std::max(kSide, rowsOf(rows, kTallest)) ||
-          each.width > std::max(kSide, bounded(columns, kTallest)))
-        continue;
-      double time = predictTime(*machine.warpgroupCosts, limits, size, each);
-      if (time < least) {
-        least = time;
-        best = each;
+      if (each.height <= std::max(kSide, rowsOf(rows, kTallest)) &&
+          each.width <= std::max(kSide, bounded(columns, kTallest)))
+        schedules.emplace_back(each, predictTime(*machine.warpgroupCosts, limits, size, each));
+    auto best = llvm::min_element(schedules, [](const auto &a, const auto &b) {
+      return a.second.microseconds < b.second.microseconds;
+    });
+    auto apply = [&](const WarpgroupSchedule &schedule) {
+      rows.tile = schedule.height;
+      columns.tile = schedule.width;
+      over.tile = std::max<int64_t>(16, bounded(over, depth));
+      configure(schedule, residentCtas(limits, size, schedule));
+    };
+    if (listed)
+      for (auto it = schedules.begin(); it != schedules.end(); ++it) {
+        shape.launch = {};
+        shape.tuning = {};
+        apply(it->first);
+        listed->push_back({shape, it->second, it == best});
       }
-    }
-    rows.tile = best.height;
-    columns.tile = best.width;
-    over.tile = std::max<int64_t>(16, bounded(over, depth));
-    int64_t residents = std::min(residentCtas(limits, size, best),
-                                 int64_t(llvm::divideCeil(programs(), machine.cores)));
-    choose(LaunchField::NumWarps, 4 * best.groups());
-    if (best.persistent && programs() > best.persistent)
-      choose(LaunchField::PersistentCtas, best.persistent);
-    if (best.parts > 1 || !fillsDevice(programs(), machine.cores))
-      choose(LaunchField::StreamParts, best.parts);
-    choose(TuningField::NumStages, best.stages);
+    shape.launch = {};
+    shape.tuning = {};
+    apply(best->first);
+    return true;
+  }
+
+  /// The launch and tuning of a schedule by wgmma, of which an SM can hold so many CTAs.
+  void configure(const WarpgroupSchedule &schedule, int64_t resident) {
+    using namespace grouped;
+    int64_t ctas = programs(),
+            residents = std::min(resident, int64_t(llvm::divideCeil(ctas, machine.cores)));
+    choose(LaunchField::NumWarps, 4 * schedule.groups());
+    if (schedule.persistent && ctas > schedule.persistent)
+      choose(LaunchField::PersistentCtas, schedule.persistent);
+    if (schedule.parts > 1 || !fillsDevice(ctas, machine.cores))
+      choose(LaunchField::StreamParts, schedule.parts);
+    choose(TuningField::NumStages, schedule.stages);
     choose(TuningField::UseTma, 1);
     choose(TuningField::Wgmma, 1);
     if (residents > 1)
       choose(TuningField::MinCtasPerSm, residents);
     // CTAs that all run at once need no rasterization, which would cost divisions.
-    if (programs() > residents * machine.cores)
+    if (ctas > residents * machine.cores)
       choose(TuningField::RasterGroup, residents > 1 ? 8 : 16);
-    return true;
   }
 
   void product(const KernelShape::Contraction &c) override {
@@ -691,10 +707,12 @@ private:
                : last.tile >= 1024 && isAligned && !isDouble && !streams))
       choose(TuningField::UseTma, 0);
   }
+
+  std::vector<Candidate> *listed; ///< gets all schedules that were compared; null: nobody asks
 };
 } // namespace
 
 void tessera::chooseGpuTiles(const MachineModel &machine, const SizeFacts &facts,
-                             KernelShape &shape) {
-  GpuChooser(machine, facts, shape).run();
+                             KernelShape &shape, std::vector<Candidate> *listed) {
+  GpuChooser(machine, facts, shape, listed).run();
 }

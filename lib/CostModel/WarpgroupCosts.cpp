@@ -93,8 +93,8 @@ tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size,
   return result;
 }
 
-double tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
-                            const ContractionSize &size, const WarpgroupSchedule &schedule) {
+PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
+                                   const ContractionSize &size, const WarpgroupSchedule &schedule) {
   double height = double(schedule.height), width = double(schedule.width * size.products);
   double elements = height * width;
   int64_t tiles = llvm::divideCeil(size.rows, schedule.height) *
@@ -158,11 +158,22 @@ double tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
                          flop / costs.tensorFlopPerUs},
                         costs.timeOverlap) +
                 costs.launchUs;
+  double rounds = double(perSm) / costs.cyclesPerUs;
+  PredictedTime predicted{time,
+                          {{"tensor cores", rounds * steps * tensor},
+                           {"L2", rounds * steps * traffic},
+                           {"issue and latency", rounds * steps * alone / double(together)},
+                           {"epilogue", rounds * epilogue / double(together)},
+                           {"DRAM", memory},
+                           {"launch", costs.launchUs}}};
   if (schedule.parts == 1)
-    return time;
+    return predicted;
   // Partial sums in fp32 are written, and read by a kernel that waits for the first one.
   constexpr double partBytes = 4;
   double moved = (2 * partBytes * double(schedule.parts) + double(kBytes)) * results;
-  return time + 2 * costs.launchUs + costs.missLatency / costs.cyclesPerUs +
-         moved / costs.dramBytesPerUs;
+  double merge =
+      2 * costs.launchUs + costs.missLatency / costs.cyclesPerUs + moved / costs.dramBytesPerUs;
+  predicted.microseconds += merge;
+  predicted.terms.push_back({"merge", merge});
+  return predicted;
 }

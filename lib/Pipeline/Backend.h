@@ -52,6 +52,8 @@ public:
            codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
+  /// How machine code is made.
+  const CodeOptions &options() const { return codeOptions; }
   /// The roofline of the target.
   virtual Roofline roofline() const;
 

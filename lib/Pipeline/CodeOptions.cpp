@@ -1,15 +1,24 @@
 //===- CodeOptions.cpp - Options of code generation by name ---------------===//
 #include "tessera/Pipeline/Pipeline.h"
+#include "tessera/Support/ScheduleOverride.h"
 
 namespace tessera {
 
 bool isCodeOption(const std::string &key) {
   return key == "optimization_level" || key == "tensor_cores" || key == "profiling" ||
-         key == "tuning";
+         key == "tuning" || key == "schedule";
 }
 
 bool readCodeOption(const std::string &key, const std::string &value, CodeOptions &options,
                     std::string &error) {
+  if (key == "schedule") {
+    options.schedule = value;
+    std::string problem;
+    if (parseScheduleOverrides(value, problem))
+      return true;
+    error = "option 'schedule': " + problem;
+    return false;
+  }
   if (key == "optimization_level") {
     if (value.size() != 1 || value[0] < '0' || value[0] > '3') {
       error = "option 'optimization_level': expected 0, 1, 2 or 3, got '" + value + "'";

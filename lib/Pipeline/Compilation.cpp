@@ -177,11 +177,11 @@ bool Compilation::consume(llvm::function_ref<LogicalResult()> step) {
 }
 
 /// An error after the frontend accepted the program is a limit of the target or a fault of ours; an
-/// error in IR that was handed in may be the text's.
+/// error in IR or in a schedule that was handed in may be the text's.
 bool Compilation::failedAt(Stage next) {
   if (bridge.sawUnsupported())
     result.outcome = Outcome::Unsupported;
-  else if (request.isIR && bridge.errorCount())
+  else if ((request.isIR || !request.codeOptions.schedule.empty()) && bridge.errorCount())
     result.outcome = Outcome::Diagnostics;
   else
     fail(Outcome::Internal,

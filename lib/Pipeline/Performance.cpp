@@ -173,6 +173,7 @@ KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &mac
   cost.flops = counter.flops;
   cost.bytes = counter.bytes;
   cost.programs = counter.programs;
+  cost.arithmeticMicroseconds = counter.seconds * 1e6;
   double compute = counter.seconds, memory = counter.bytes / roofline.bytesPerSecond;
   if (double cores = double(machine.cores); machine.isGpu && counter.programs > 0)
     compute *= std::ceil(counter.programs / cores) * cores / counter.programs;

@@ -20,8 +20,9 @@ namespace tessera {
 struct KernelCost {
   double flops =
       0; ///< two for each multiplication of a contraction, one for any other float operation
-  double bytes = 0;    ///< every input once, every output once: the least traffic
-  double programs = 0; ///< of the grid
+  double bytes = 0;                  ///< every input once, every output once: the least traffic
+  double programs = 0;               ///< of the grid
+  double arithmeticMicroseconds = 0; ///< at the peak rates, if all cores had the same work
   double microseconds = 0;
   const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny
 };

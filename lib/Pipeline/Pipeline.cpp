@@ -6,6 +6,7 @@
 #include "Dump.h"
 #include "Explain.h"
 #include "GpuTarget.h"
+#include "ListCandidates.h"
 #include "MeasuredBackends.h"
 #include "Promotions.h"
 #include "RemarkCollector.h"
@@ -18,8 +19,10 @@
 #include "tessera/CodeGen/CudaTileIR/Bytecode/Assembler.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
+#include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/Transforms/PersistentLoop.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <set>
@@ -205,16 +208,60 @@ void reportChanges(llvm::json::Object &report, const ChangedFields &changed) {
     }
 }
 
+/// The fields that a user gave, by kernel.
+using OverriddenFields = std::map<std::string, std::vector<std::string>>;
+
+OverriddenFields overriddenFields(ModuleOp module) {
+  OverriddenFields fields;
+  module.walk([&](sched::KernelOp kernel) {
+    if (auto names = kernel->getAttrOfType<ArrayAttr>(sched::kOverridden))
+      for (StringRef name : names.getAsValueRange<StringAttr>())
+        fields[kernel.getSymName().str()].push_back(name.str());
+  });
+  return fields;
+}
+
+/// Reports fields that a user gave and that a pass could not keep: "num_stages 11 -> 4: shared
+/// memory".
+bool checkOverridden(Compilation &compilation, const OverriddenFields &given,
+                     const ChangedFields &changed) {
+  bool areKept = true;
+  for (const auto &[kernel, names] : given) {
+    auto found = changed.find(kernel);
+    for (StringRef change : found == changed.end() ? std::vector<std::string>() : found->second) {
+      bool isGiven = llvm::any_of(
+          names, [&](const std::string &name) { return change.starts_with(name + " "); });
+      if (!isGiven || change.ends_with(sched::kUsersSchedule) ||
+          change.ends_with(tile::kLoopOverGrid))
+        continue;
+      compilation.fail(Outcome::Diagnostics,
+                       "schedule of kernel '" + kernel + "' cannot be kept: " + change.str());
+      areKept = false;
+    }
+  }
+  return areKept;
+}
+
+/// Candidates of each kernel that an explanation shows.
+constexpr size_t kShownCandidates = 8;
+
 /// A schedule that is explained once later stages are done with it.
 struct ExplainedSchedule {
   ScheduleReader reader;
   OwningOpRef<ModuleOp> module;
 };
 
+/// What the end of a compilation says about its schedule.
+struct ScheduleNotes {
+  std::string promotions;
+  std::optional<ExplainedSchedule> explained; ///< if an explanation is wanted
+  std::vector<KernelCandidates> candidates;   ///< if they are wanted
+  OverriddenFields overridden;
+};
+
 /// Compiles up to the last requested stage. False after an error. `tuned` is set if a choice of the
-/// tuning table was used, `explained` if an explanation is wanted.
-bool runStages(Compilation &compilation, bool &tuned, std::string &promotions,
-               std::optional<ExplainedSchedule> &explained) {
+/// tuning table was used.
+bool runStages(Compilation &compilation, bool &tuned, ScheduleNotes &notes) {
   const CompileRequest &request = compilation.request;
   CompileResult &result = compilation.result;
   // The program may name a backend, which is known once it is parsed.
@@ -225,13 +272,15 @@ bool runStages(Compilation &compilation, bool &tuned, std::string &promotions,
     result.report["program"] = programSignature(compilation.getModule());
   // Passes on Graph IR move and merge casts; what the program says is in the graph as it comes.
   if (request.explain && compilation.stage() == Stage::Graph)
-    promotions = explainPromotions(compilation.getModule(), result.diagnostics.sources);
+    notes.promotions = explainPromotions(compilation.getModule(), result.diagnostics.sources);
   backend = findBackend(compilation, backendOf(compilation));
   if (backend && backend->via() == kBothBackends && compilation.stage() == Stage::Graph &&
       (request.texts.count(Stage::Cubin) || request.launcher))
     backend = findBackend(compilation, commonBackend(compilation, *backend));
   if (!backend || !checkStages(compilation, *backend))
     return false;
+  if (request.candidates && compilation.stage() == Stage::Graph)
+    notes.candidates = listCandidates(compilation.getModule(), *backend, sizesAtHand(result.info));
   Stage last = lastStage(request, backend->machine().isGpu);
   if (compilation.stage() == Stage::Graph && !request.isIR &&
       !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
@@ -255,7 +304,8 @@ bool runStages(Compilation &compilation, bool &tuned, std::string &promotions,
                             sizesAtHand(result.info)};
       result.report["kernels"] = reader.report(compilation.getModule());
       if (request.explain)
-        explained = {std::move(reader), compilation.getModule().clone()};
+        notes.explained = {std::move(reader), compilation.getModule().clone()};
+      notes.overridden = overriddenFields(compilation.getModule());
     }
     if (at == Stage::Tile)
       reportSharing(result.report, compilation.getModule());
@@ -274,16 +324,20 @@ bool runStages(Compilation &compilation, bool &tuned, std::string &promotions,
 
 /// The same, with the explanation.
 bool runStages(Compilation &compilation, bool &tuned) {
-  std::string promotions;
-  std::optional<ExplainedSchedule> explained;
-  if (!runStages(compilation, tuned, promotions, explained))
+  ScheduleNotes notes;
+  if (!runStages(compilation, tuned, notes))
     return false;
   CompileResult &result = compilation.result;
   ChangedFields changed = changesByNow(result.report, compilation.getModule());
   reportChanges(result.report, changed);
-  if (explained)
-    result.explanation = promotions + (promotions.empty() ? "" : "\n") +
-                         explained->reader.explain(*explained->module, changed);
+  if (!checkOverridden(compilation, notes.overridden, changed))
+    return false;
+  if (notes.explained)
+    result.explanation = notes.promotions + (notes.promotions.empty() ? "" : "\n") +
+                         notes.explained->reader.explain(*notes.explained->module, changed) +
+                         explainCandidates(notes.candidates, kShownCandidates);
+  if (compilation.request.candidates)
+    result.report["candidates"] = reportCandidates(notes.candidates);
   return true;
 }
 

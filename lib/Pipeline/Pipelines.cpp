@@ -23,14 +23,46 @@ namespace tessera {
 using namespace mlir;
 using llvm::StringRef;
 
-/// From graphs to kernels with tiles, launch and tuning.
-static void addSchedulingPasses(OpPassManager &manager, const std::string &target) {
+/// From graphs to kernels with tiles, launch and tuning, before long streams are split.
+static void addSelectionPasses(OpPassManager &manager, const Backend &backend) {
+  std::string target = backend.specification(), schedule = backend.options().schedule;
+  auto addOverrides = [&](bool onlyBackends) {
+    if (!schedule.empty())
+      manager.addPass(sched::createScheduleOverrideSchedule(
+          {.target = target, .schedule = schedule, .onlyBackends = onlyBackends}));
+  };
   manager.addPass(createConvertGraphToSchedule({.target = target}));
   manager.addPass(sched::createScheduleMergeDims({.target = target}));
   manager.addPass(sched::createScheduleSelectBackend({.target = target}));
+  addOverrides(/*onlyBackends=*/true);
   manager.addPass(sched::createScheduleSelectSchedule({.target = target}));
   manager.addPass(sched::createScheduleLimitWork({.target = target}));
-  manager.addPass(sched::createScheduleSplitStreams({.target = target}));
+  addOverrides(/*onlyBackends=*/false);
+}
+
+/// From graphs as they come to those that are scheduled.
+static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
+  manager.addPass(gir::createGraphExpandSorts({.sequential = !backend.machine().isGpu}));
+  manager.addPass(gir::createGraphDecompose());
+  manager.addPass(gir::createGraphAccumulate());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(gir::createGraphDistributeConcat());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  if (MachineModel machine = backend.machine(); machine.isGpu) {
+    OpPassManager &functions = manager.nest<func::FuncOp>();
+    functions.addPass(gir::createGraphLowerScatterAdd());
+    functions.addPass(gir::createGraphDropChecks());
+    functions.addPass(gir::createGraphSplitScans({.sms = machine.cores}));
+    functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment}));
+    functions.addPass(gir::createGraphStoreOperands());
+  }
+}
+
+void addCandidatePasses(OpPassManager &manager, const Backend &backend) {
+  addGraphPasses(manager, backend);
+  addSelectionPasses(manager, backend);
 }
 
 void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) {
@@ -40,23 +72,9 @@ void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) 
     manager.addPass(createCSEPass());
     return;
   case Stage::Sched:
-    manager.addPass(gir::createGraphExpandSorts({.sequential = !backend.machine().isGpu}));
-    manager.addPass(gir::createGraphDecompose());
-    manager.addPass(gir::createGraphAccumulate());
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    manager.addPass(gir::createGraphDistributeConcat());
-    manager.addPass(createCanonicalizerPass());
-    manager.addPass(createCSEPass());
-    if (MachineModel machine = backend.machine(); machine.isGpu) {
-      OpPassManager &functions = manager.nest<func::FuncOp>();
-      functions.addPass(gir::createGraphLowerScatterAdd());
-      functions.addPass(gir::createGraphDropChecks());
-      functions.addPass(gir::createGraphSplitScans({.sms = machine.cores}));
-      functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment}));
-      functions.addPass(gir::createGraphStoreOperands());
-    }
-    addSchedulingPasses(manager, backend.specification());
+    addGraphPasses(manager, backend);
+    addSelectionPasses(manager, backend);
+    manager.addPass(sched::createScheduleSplitStreams({.target = backend.specification()}));
     if (backend.takesMeasurements())
       manager.addPass(createTuningPass(backend.chip()));
     return;

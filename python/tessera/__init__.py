@@ -40,7 +40,7 @@ _tessera.set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, 
 
 from .function import Compiled, Function, function
 from .operations import OPERATIONS as _OPERATIONS
-from .options import accum, numerics
+from .options import accum, numerics, schedule
 from .types import BY_NAME as _TYPES
 from .types import DType, Region, Tensor, TensorType, read, reduce_sum, write
 
@@ -123,6 +123,7 @@ _PUBLIC = {
     "pi",
     "read",
     "reduce_sum",
+    "schedule",
     "set_num_threads",
     "write",
     *_OPERATIONS,

@@ -25,6 +25,7 @@ from .function import Function as Function
 from .options import Numerics
 from .options import accum as accum
 from .options import numerics as numerics
+from .options import schedule as schedule
 from .types import DType as DType
 from .types import Region as Region
 from .types import TensorType as TensorType
@@ -610,6 +611,7 @@ def function(
     batch_invariant: _bool = ...,
     accum: DType = ...,
     via: str = ...,
+    schedule: str = ...,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def load(path: str | PathLike[str]) -> Any: ...
 def set_num_threads(count: _int) -> None: ...

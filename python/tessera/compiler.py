@@ -194,7 +194,7 @@ def _are_pairs(value: Any, kind: type) -> bool:
 
 def _measured(target: str, name: str) -> str:
     """The hash of a measurement table that affects code for a GPU, "tuning" or "backends":
-    docs/gpu.md."""
+    docs/schedules.md."""
     if not target.startswith("sm_"):
         return ""
     chip = target.partition(":")[0].rstrip("af")  # sm_90a reads the tables of sm_90

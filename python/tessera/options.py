@@ -27,6 +27,7 @@ _KNOWN: dict[str, tuple] = {
     "tensor_cores": (True,),  # whether tensor cores, AMX or BFMMLA may be used
     "profiling": (True,),  # line tables and frame pointers, and kernels are timed
     "tuning": (True,),  # whether measured tiles, launch and tuning are used
+    "schedule": (str,),  # choices that replace the scheduler's: "tile.m=128,num_stages=4"
 }
 
 
@@ -53,9 +54,11 @@ def _text(name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, DType) and value in allowed:
         return value.name
+    if allowed == (str,) and isinstance(value, str):
+        return value
     if type(value) in (str, int) and allowed != (True,) and value in allowed:
         return str(value)
-    expected = "a bool" if allowed == (True,) else " or ".join(map(repr, allowed))
+    expected = {(True,): "a bool", (str,): "a string"}.get(allowed, " or ".join(map(repr, allowed)))
     raise ArgumentError(f"option '{name}': expected {expected}, found {value!r}")
 
 
@@ -72,21 +75,46 @@ def merge(options: dict[str, str], more: dict[str, Any]) -> dict[str, str]:
     return merged
 
 
-def accum(dtype: DType) -> Callable:
-    """Decorator `@accum(fp32)`: the minimum accumulation type of sums and contractions."""
-    if dtype not in (fp32, fp64):
-        raise ArgumentError(f"@accum: expected fp32 or fp64, found {dtype!r}")
+def _decorator(change: Callable[[dict[str, str]], dict[str, str]]) -> Callable:
+    """A decorator that changes the options of a function, above or below `@tsr.function`."""
 
     def decorate(target: Any) -> Any:
         from .function import Function
 
         if isinstance(target, Function):
-            return Function(
-                target.__wrapped__, merge(target._options, {"accum": dtype}), target._target
-            )
-        target.__tessera_options__ = merge(
-            getattr(target, "__tessera_options__", {}), {"accum": dtype}
-        )
+            return Function(target.__wrapped__, change(target._options), target._target)
+        target.__tessera_options__ = change(getattr(target, "__tessera_options__", {}))
         return target
 
     return decorate
+
+
+def accum(dtype: DType) -> Callable:
+    """Decorator `@accum(fp32)`: the minimum accumulation type of sums and contractions."""
+    if dtype not in (fp32, fp64):
+        raise ArgumentError(f"@accum: expected fp32 or fp64, found {dtype!r}")
+    return _decorator(lambda options: merge(options, {"accum": dtype}))
+
+
+def schedule(choices: str = "", /, **fields: Any) -> Callable:
+    """Decorator `@tsr.schedule(kernel=0, num_stages=4, **{"tile.m": 128})`, or
+    `@tsr.schedule("tile.m=128,num_stages=4")`: replaces choices of the scheduler for one kernel.
+
+    Tiles are given by the names of dimensions in the schedule, None removes a field. Several
+    decorators add up.
+    """
+    for name, value in fields.items():
+        if not (value is None or type(value) is int or name in ("kernel", "backend")):
+            raise ArgumentError(
+                f"@schedule: expected a number or None for {name!r}, found {value!r}"
+            )
+    words = [f"{name}={'none' if value is None else value}" for name, value in fields.items()]
+    text = ",".join([*words, *([choices] if choices else [])])
+    if not text:
+        raise ArgumentError('@schedule: expected choices, such as "tile.m=128" or num_stages=4')
+
+    def change(options: dict[str, str]) -> dict[str, str]:
+        before = options.get("schedule", "")
+        return merge(options, {"schedule": f"{before};{text}" if before else text})
+
+    return _decorator(change)

@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> options; // KEY=VALUE
   std::string target;               ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
+  std::string schedule; ///< what replaces the scheduler's choices
   std::string emit;
   std::string diagnostics = "text";
   std::string output;
@@ -30,6 +31,7 @@ struct Options {
 
   // explain
   bool missed = false;
+  bool candidates = false;
 
   // build
   std::vector<std::string> programs; // FILE[::FUNCTION]

@@ -47,6 +47,8 @@ int explain(const Options &options) {
     return Usage;
   program.takeAnnotations();
   program.want("explain");
+  if (options.candidates)
+    program.want("candidates");
   if (options.missed)
     program.setOption("remarks", "missed");
   Result result = program.compile(/*code=*/false);

@@ -20,7 +20,7 @@ namespace {
 const char *const optionNames[] = {
     "numerics",  "matmul",    "fast_math", "deterministic", "batch_invariant",    "accum",
     "via",       "alignment", "indices",   "strides",       "optimization_level", "tensor_cores",
-    "profiling", "tuning"};
+    "profiling", "tuning",    "schedule"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -241,6 +241,8 @@ bool Program::read(const std::string &name, const Options &given) {
   program.isModule = file.ends_with(".mlir") || (file == "<stdin>" && looksLikeIR(program.source));
   if (given.via != "auto")
     program.options.emplace_back("via", given.via);
+  if (!given.schedule.empty())
+    program.options.emplace_back("schedule", given.schedule);
   return true;
 }
 

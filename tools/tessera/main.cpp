@@ -50,6 +50,10 @@ void addProgramOptions(CLI::App &command, Options &options, const std::string &a
   command.add_option("--option", options.options, "a compiler option, KEY=VALUE")
       ->take_all()
       ->expected(1);
+  command.add_option(
+      "--schedule", options.schedule,
+      "choices that replace the scheduler's: 'tile.m=128,num_stages=4' for the first "
+      "kernel, 'kernel=1,num_warps=8' for another; several are separated by ';'");
   command.add_option("--diagnostics", options.diagnostics, "the format of diagnostics")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -93,6 +97,8 @@ CLI::App *addExplain(CLI::App &app, Options &options) {
   command->add_option("-o,--output", options.output, "the file to write, - for standard output");
   command->add_flag("--missed", options.missed,
                     "also print which passes do not apply where they could be expected, and why");
+  command->add_flag("--candidates", options.candidates,
+                    "also print the schedules that each kernel could have, with predicted times");
   return command;
 }
 

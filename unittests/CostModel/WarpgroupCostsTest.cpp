@@ -59,7 +59,7 @@ Measurements readMeasurements() {
 }
 
 double predicted(const ContractionSize &size, const WarpgroupSchedule &schedule) {
-  return predictTime(kHopperCosts, kH200, size, schedule);
+  return predictTime(kHopperCosts, kH200, size, schedule).microseconds;
 }
 
 double quantile(std::vector<double> values, double part) {

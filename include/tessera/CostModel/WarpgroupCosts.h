@@ -11,6 +11,8 @@
 #ifndef TESSERA_COSTMODEL_WARPGROUPCOSTS_H
 #define TESSERA_COSTMODEL_WARPGROUPCOSTS_H
 
+#include "tessera/CostModel/PredictedTime.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -78,9 +80,9 @@ int64_t residentCtas(const SmLimits &limits, const ContractionSize &size,
 std::vector<WarpgroupSchedule> warpgroupSchedules(const SmLimits &limits,
                                                   const ContractionSize &size, int64_t maxParts);
 
-/// The predicted time in microseconds.
-double predictTime(const WarpgroupCosts &costs, const SmLimits &limits, const ContractionSize &size,
-                   const WarpgroupSchedule &schedule);
+/// The predicted time.
+PredictedTime predictTime(const WarpgroupCosts &costs, const SmLimits &limits,
+                          const ContractionSize &size, const WarpgroupSchedule &schedule);
 
 } // namespace tessera
 

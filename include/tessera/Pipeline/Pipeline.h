@@ -69,6 +69,7 @@ struct CodeOptions {
   bool tensorCores = true;        ///< whether tensor cores, AMX and BFMMLA may be used
   bool profiling = false;         ///< code has line information; calls are timed
   bool tuning = true;             ///< whether measured schedules are used
+  std::string schedule;           ///< a user's choices, as in ScheduleOverride.h
 };
 
 /// The remarks of passes that are requested.
@@ -105,6 +106,9 @@ struct CompileRequest {
   bool recordPasses = false;
   /// The scheduler's decisions in words are wanted.
   bool explain = false;
+  /// The schedules that kernels could have are wanted: in the report, and in the explanation if
+  /// there is one.
+  bool candidates = false;
   /// The remarks of passes that are wanted: in the explanation if there is one, otherwise among the
   /// diagnostics.
   RemarkFilter remarks = RemarkFilter::None;
@@ -114,7 +118,7 @@ struct CompileRequest {
   bool code = true;
 };
 
-/// "optimization_level", "tensor_cores", "profiling", "tuning".
+/// "optimization_level", "tensor_cores", "profiling", "tuning", "schedule".
 bool isCodeOption(const std::string &key);
 /// False when the value is none of this option; `error` says what is expected.
 bool readCodeOption(const std::string &key, const std::string &value, CodeOptions &options,
@@ -135,8 +139,8 @@ struct CompileResult {
   /// The passes that ran, in order: "STAGE PASS", where STAGE is that of the pass's input. Empty
   /// unless the request records them.
   std::vector<std::string> passes;
-  /// {"function", "target", "backend" of a GPU, "class", "guards", "kernels", "timings"}, see
-  /// tessera_result_report.
+  /// {"function", "target", "backend" of a GPU, "class", "guards", "kernels", "timings",
+  /// "candidates" if requested}, see tessera_result_report.
   llvm::json::Object report;
 };
 

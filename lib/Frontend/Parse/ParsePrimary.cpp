@@ -243,13 +243,36 @@ Expr *Parser::parseYield() {
   return unsupportedExpr(begin, "'yield'", "return a tuple");
 }
 
+/// `**{"tile.s": 64}` in a call: keywords whose names are strings.
+void Parser::parseKeywordDict(std::vector<KeywordArg> &keywords) {
+  advance();
+  while (!at(Tok::RBrace) && !failed) {
+    if (!at(Tok::String)) {
+      failExpected("a string, the name of a keyword");
+      return;
+    }
+    SourceRange range = current.range;
+    Expr *name = parseString();
+    expect(Tok::Colon, " after the keyword's name");
+    Expr *value = failed ? errorExpr() : parseExpression();
+    if (const auto *text = name->as<StringExpr>())
+      keywords.push_back({text->value, range, value});
+    if (!accept(Tok::Comma))
+      break;
+  }
+  expectClose(Tok::RBrace, " to close '{'");
+}
+
 Expr *Parser::parseCall(Expr *callee) {
   advance();
   std::vector<Expr *> args;
   std::vector<KeywordArg> keywords;
   while (!at(Tok::RParen) && !failed) {
     SourceRange begin = current.range;
-    if (accept(Tok::StarStar)) {
+    if (at(Tok::StarStar) && following.is(Tok::LBrace)) {
+      advance();
+      parseKeywordDict(keywords);
+    } else if (accept(Tok::StarStar)) {
       parseExpression();
       args.push_back(
           unsupportedExpr(begin.to(previous), "a '**' argument", "write each keyword by itself"));

@@ -105,6 +105,7 @@ private:
   ast::Expr *parseBraces();
   ast::Expr *parseLambda();
   ast::Expr *parseYield();
+  void parseKeywordDict(std::vector<ast::KeywordArg> &keywords);
   ast::Expr *parseCall(ast::Expr *callee);
   ast::Expr *parseSubscript(ast::Expr *base);
   ast::Expr *parseIndex();

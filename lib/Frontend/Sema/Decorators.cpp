@@ -1,12 +1,15 @@
 //===- Decorators.cpp - Options that a file's decorators give
 //-----------------------------------===//
 //
-// `@tsr.function(numerics="strict")`, `@tsr.function(numerics=tsr.numerics(matmul="tf32"))` and
-// `@tsr.accum(fp32)`, as the command line reads them from the text. From Python the same options
-// arrive checked (python/tessera/options.py), with the same table.
+// `@tsr.function(numerics="strict")`, `@tsr.function(numerics=tsr.numerics(matmul="tf32"))`,
+// `@tsr.accum(fp32)` and `@tsr.schedule(num_stages=4, **{"tile.m": 128})`, as the command line
+// reads them from the text. From Python the same options arrive checked
+// (python/tessera/options.py), with the same table.
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Program.h"
+
+#include "tessera/Support/ScheduleOverride.h"
 
 using namespace tessera;
 using namespace tessera::ast;
@@ -38,6 +41,7 @@ static const std::vector<Option> &knownOptions() {
       {"tensor_cores", Option::Bool},
       {"profiling", Option::Bool},
       {"tuning", Option::Bool},
+      {"schedule", Option::Anything},
       {"target", Option::Anything},
   };
   return *options;
@@ -137,6 +141,35 @@ bool Program::checkOptions() {
   return diagnostics.errorCount() == errors;
 }
 
+/// `@tsr.schedule("tile.m=128", kernel=0, num_stages=4)` as the text of the option `schedule`.
+/// Several decorators add up.
+void Program::readSchedule(const Expr *decorator) {
+  const auto *call = decorator->as<CallExpr>();
+  std::string text;
+  auto add = [&](std::string_view name, const Expr *value) {
+    std::string word = value->is<NoneExpr>() ? "none" : optionText(value);
+    if (word.empty() || value->is<BoolExpr>())
+      diagnostics.error(value->range, "expected a number, None or a string in 'schedule'");
+    text += (text.empty() ? "" : ",") + (name.empty() ? "" : std::string(name) + "=") + word;
+  };
+  if (call) {
+    for (const KeywordArg &keyword : call->keywords)
+      add(keyword.name, keyword.value);
+    for (const Expr *arg : call->args)
+      add("", arg);
+  }
+  if (text.empty()) {
+    diagnostics.error(decorator->range,
+                      "expected choices for 'schedule', such as \"tile.m=128\" or num_stages=4");
+    return;
+  }
+  std::string &option = options["schedule"], problem;
+  // The decorator closest to the function is applied first.
+  option = text + (option.empty() ? "" : ";") + option;
+  if (!parseScheduleOverrides(option, problem))
+    diagnostics.error(decorator->range, "schedule: " + problem);
+}
+
 void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {
   for (const Expr *decorator : def.decorators) {
     const auto *call = decorator->as<CallExpr>();
@@ -147,6 +180,8 @@ void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {
       else
         diagnostics.error(decorator->range, "expected fp32 or fp64 for 'accum'");
     }
+    if (path == "tessera.schedule")
+      readSchedule(decorator);
     if (path != "tessera.function" || !call)
       continue;
     for (const Expr *arg : call->args)
@@ -178,11 +213,12 @@ void Program::reportNoFunction(const Module &module, const FileScope &scope, uin
     for (const Expr *decorator : def->decorators) {
       const auto *call = decorator->as<CallExpr>();
       const auto *named = (call ? call->callee : decorator)->as<AttributeExpr>();
-      if (!named || scope.qualifiedName(named->base) != "tessera" || named->name == "accum")
+      if (!named || scope.qualifiedName(named->base) != "tessera" || named->name == "accum" ||
+          named->name == "schedule")
         continue;
       std::string name(named->name);
       bool other = otherName(name) == "function";
-      static constexpr std::string_view decorators[] = {"function", "accum"};
+      static constexpr std::string_view decorators[] = {"function", "accum", "schedule"};
       diagnostics.error(named->nameRange, "module 'tessera' has no decorator '" + name + "'")
           .didYouMean(other ? "function" : closestName(name, decorators));
       return;

@@ -78,6 +78,7 @@ private:
   const ast::Module *parse(const SourceText &source, bool snippet);
   // Decorators (Decorators.cpp).
   void readDecorators(const FileScope &scope, const ast::FunctionStmt &def);
+  void readSchedule(const ast::Expr *decorator);
   /// Checks the options of the request. Returns false after an error.
   bool checkOptions();
   void readOption(std::string_view name, SourceRange nameRange, const ast::Expr *value);

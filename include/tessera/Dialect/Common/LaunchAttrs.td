@@ -30,7 +30,7 @@ class Common_LaunchAttr<Dialect dialect> : Common_ConfigAttr<dialect, "Launch", 
   let summary = "the launch configuration of a kernel, which is part of its meaning";
   let description = "`#" # dialect.name # ".launch<num_warps = 8, cluster_size = 2, cluster_axis = 1>`" # [{. A placed
     kernel is written for this many warps and CTAs, and its launch has this form. Fields that are not given have their
-    default (4 warps, no clusters, a CTA per tile). [GPUs](gpu.md#launch-and-tuning) lists the fields. `cluster_axis`
+    default (4 warps, no clusters, a CTA per tile). [GPUs](schedules.md#what-is-chosen) lists the fields. `cluster_axis`
     needs `cluster_size`, and a kernel has `persistent_ctas` or `tiles_per_cta`, not both.
   }];
 }
@@ -38,7 +38,7 @@ class Common_LaunchAttr<Dialect dialect> : Common_ConfigAttr<dialect, "Launch", 
 class Common_TuningAttr<Dialect dialect> : Common_ConfigAttr<dialect, "Tuning", "tuning", "::tessera::TuningConfig"> {
   let summary = "the tuning of a kernel, which never changes its result";
   let description = "`#" # dialect.name # ".tuning<num_stages = 4, use_tma = 1>`" # [{. A pass or a backend uses the
-    fields that apply to its target, and chooses where one is not given. [GPUs](gpu.md#launch-and-tuning) lists the
+    fields that apply to its target, and chooses where one is not given. [GPUs](schedules.md#what-is-chosen) lists the
     fields.
   }];
 }

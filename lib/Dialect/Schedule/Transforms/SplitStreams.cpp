@@ -402,6 +402,7 @@ KernelOp Splitter::makeMergeKernel(KernelOp parts) {
   unsigned first = operands.size();
   llvm::append_range(operands, parts.getResults());
   KernelOp made = open("_merge", kernel.getResultTypes(), operands, mergeDims(finish));
+  made->removeAttr(kOverridden); // fields are for the stream
   if (auto into = kernel.getInto()) {
     SmallVector<int64_t> moved;
     for (int64_t input : *into)

@@ -20,6 +20,11 @@ std::string signatureOf(KernelOp kernel);
 /// speedup.
 inline constexpr llvm::StringLiteral kTuned = "sched.tuned";
 
+/// On a kernel: the names of the fields that `sched-override-schedule` set.
+inline constexpr llvm::StringLiteral kOverridden = "sched.overridden";
+/// The reason of a change that a user asked for.
+inline constexpr llvm::StringLiteral kUsersSchedule = "the user's schedule";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"

@@ -128,6 +128,42 @@ def ScheduleLimitWork : Schedule_TargetPass<"sched-limit-work"> {
   }];
 }
 
+def ScheduleOverrideSchedule : Schedule_TargetPass<"sched-override-schedule"> {
+  let summary = "replace tiles, launch, tuning and backends by those that a user gives";
+  let description = [{
+    Replaces the choices of the cost model by those of a text such as `tile.m=128,num_stages=4;kernel=1,num_warps=8`
+    (ScheduleOverride.h): tiles by the names of dimensions, fields of launch and tuning by their names. A group between
+    semicolons is for one kernel, by its number or its name; without `kernel` it is the first.
+
+    **Why.** A user may know better, and the tuner measures schedules by overriding the model's choice.
+
+    **Input form.** Schedule IR after `sched-limit-work`; with `only-backends`, after `sched-select-backend`, and
+    only `backend` of each group is applied.
+
+    **Output form.** The same, with other tiles, launch and tuning. `sched.changed` lists the fields that changed,
+    and `sched.overridden` those that were given: it is an error if a later pass cannot keep them.
+
+    **Declines.** Never. It is an error if there is no such kernel, dimension or field, or if a value is out of range or
+    no power of two where the target needs one. What a target cannot hold is an error of the pass that lowers it.
+
+    With `schedule=tile.i=64,num_warps=2`, before:
+    ```mlir
+    dims [parallel i = 4096 tile 512] order [i] launch <num_warps = 4> {
+    ```
+    After:
+    ```mlir
+    dims [parallel i = 4096 tile 64] order [i] launch <num_warps = 2>
+        attributes {sched.changed = ["num_warps 4 -> 2: the user's schedule"], sched.overridden = ["num_warps"]} {
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"", "the target that kernels are scheduled for, as for `convert-graph-to-sched`">,
+    Option<"cores", "cores", "int64_t", "0", "the cores of a CPU; 0: those of this machine">,
+    Option<"schedule", "schedule", "std::string", "", "the text">,
+    Option<"onlyBackends", "only-backends", "bool", "false", "apply only the backends">,
+  ];
+}
+
 def ScheduleSplitStreams : Schedule_TargetPass<"sched-split-streams"> {
   let summary = "split long streams of kernels with a small grid into parts";
   let description = [{

@@ -5,6 +5,7 @@
 // CTAs that run at the same time compute neighbouring tiles.
 //
 //===----------------------------------------------------------------------===//
+#include "tessera/Dialect/Tile/Transforms/PersistentLoop.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/Remarks.h"
@@ -234,11 +235,11 @@ struct TilePersistentLoop : tile::impl::TilePersistentLoopBase<TilePersistentLoo
       if (blocks && launch && haveEqualLoops(kernel) && leavesSharedMemory(kernel)) {
         makePersistent(kernel, launch, *blocks);
         // These describe the grid as it was.
-        constexpr StringLiteral isLoop = "a loop over the grid in the kernel";
         kernel.changeConfig(kernel.getLaunchConfig().without(
                                 {LaunchField::LaunchRank, LaunchField::PersistentCtas}),
-                            isLoop);
-        kernel.changeConfig(kernel.getTuningConfig().without({TuningField::RasterGroup}), isLoop);
+                            kLoopOverGrid);
+        kernel.changeConfig(kernel.getTuningConfig().without({TuningField::RasterGroup}),
+                            kLoopOverGrid);
       } else if (blocks) {
         kernel.changeConfig(kernel.getLaunchConfig().without({LaunchField::PersistentCtas}),
                             "the tiles of the grid do not suit a loop");
