@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NOISE = 0.01  # smaller speedups are ignored
-COLUMNS = ("# kernel", "tiles", "fields", "ms", "first", "measured")
+COLUMNS = ("# kernel", "via", "tiles", "fields", "ms", "first", "made", "measured")
 
 
 @dataclass
@@ -32,6 +32,7 @@ class Measured:
     first: str
     rows: dict[str, dict[str, float]] = field(default_factory=dict)
     where: str = ""
+    via: str = "tileir"
 
     def best(self) -> str:
         """Among the choices that every row has, the one that loses least against each row's own
@@ -86,6 +87,7 @@ def collect(files: list[dict]) -> dict[str, dict[str, Measured]]:
             if known is None or known.first != row["first"]:
                 known = kernels[row["signature"]] = Measured(row["first"])
             known.rows[name] = times
+            known.via = data["target"].partition(":")[2].partition(",")[0] or "tileir"
             known.where = f"{data['device']}, {data['commit']}"
     return found
 
@@ -98,17 +100,18 @@ def line(signature: str, measured: Measured) -> str:
     slowest = max(measured.rows.values(), key=lambda one: one[measured.first])
     times = f"{slowest[best]:.5f}  {slowest[measured.first]:.5f}"
     origin = f"{' and '.join(measured.rows)}, {measured.where}"
-    return f"{signature}  {sizes:16} {fields or '-':40} {times}  {origin}"
+    return f"{signature}  {measured.via:6} {sizes:16} {fields or '-':40} {times}  {'-':8}  {origin}"
 
 
 def fill(path: Path, chip: str, kernels: dict[str, Measured]) -> None:
     """Adds lines to a table, replacing those of the same kernels."""
-    head = f"tessera tuning 1 {chip}"
+    head = f"tessera tuning 2 {chip}"
     old = path.read_text(errors="replace").splitlines() if path.exists() else []
     if not old or old[0].strip() != head:
         old = []
     kept = [one for one in old[1:] if one.split() and one.split()[0] not in {*kernels, "#"}]
-    title = f"{COLUMNS[0]:17} {COLUMNS[1]:16} {COLUMNS[2]:40} {COLUMNS[3]:8} {COLUMNS[4]:8} {COLUMNS[5]}"
+    kernel, via, tiles, fields, ms, first, made, origin = COLUMNS
+    title = f"{kernel:17} {via:6} {tiles:16} {fields:40} {ms:8} {first:8} {made:8} {origin}"
     lines = [head, title, *kept, *(line(*one) for one in kernels.items())]
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(".part")

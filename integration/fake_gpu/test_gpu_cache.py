@@ -82,9 +82,9 @@ def test_a_changed_table_of_measurements_recompiles(tmp_path, monkeypatch):
     assert make() == (first, True, "")
     text = tsr.function(plain_product).inspect_ir("explain", *types, target="sm_90:tileir")
     (signature,) = re.findall(r"^  table   (\w+)", text, re.MULTILINE)
-    head = "tessera tuning 1 sm_90\n"
+    head = "tessera tuning 2 sm_90\n"
     for tiles in ("64x64x128", "128x64x128"):
-        table.write_text(f"{head}{signature} {tiles} num_warps=4 1.0 1.07 a test\n")
+        table.write_text(f"{head}{signature} tileir {tiles} num_warps=4 1.0 1.07 - a test\n")
         reported = "1.07 times as fast as the cost model's choice (a test)"
         assert make() == (tiles, False, reported)
         assert make() == (tiles, True, reported)

@@ -106,7 +106,7 @@ def test_cubins_are_found_whatever_the_place_of_the_assembler(tmp_path, monkeypa
     command = [sys.executable, "-m", "tessera", "cache"]
     table = tmp_path / "cache" / "tuning-sm_90.txt"
     table.parent.mkdir(mode=0o700)
-    table.write_text("tessera tuning 1 sm_90\n")
+    table.write_text("tessera tuning 2 sm_90\n")
     cached = []
     for number, folder in enumerate(("cache", "cache", "other")):
         place = tmp_path / str(number) / "ptxas"
@@ -122,7 +122,7 @@ def test_cubins_are_found_whatever_the_place_of_the_assembler(tmp_path, monkeypa
         subprocess.run([*command, "export", str(tmp_path / "cache.tsa")], check=True)
     assert cached == [False, True, True]
     (tmp_path / "other" / "tuning-sm_90.txt").write_text(
-        "tessera tuning 1 sm_90\n# other measurements\n"
+        "tessera tuning 2 sm_90\n# other measurements\n"
     )
     assert not make().compile(Tensor[10, 64, fp32], target="sm_90")._artifact.cached
     with open(tmp_path / "2/ptxas", "ab") as file:

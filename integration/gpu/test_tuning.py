@@ -159,7 +159,7 @@ def test_rows_that_share_code_share_a_line(compiler):
     large = row(name, first=10.0, wide=12.0, deep=6.0)
     compiler.fill(measured(small=small, large=large))
     (line,) = (one for one in compiler.table.read_text().splitlines() if one.startswith(name))
-    assert line.split()[1:5] == ["128x128x128", "num_warps=4", "6.00000", "10.00000"]
+    assert line.split()[2:6] == ["128x128x128", "num_warps=4", "6.00000", "10.00000"]
     assert line.endswith("small and large, NVIDIA H200, abc")
 
 
@@ -173,8 +173,8 @@ def test_tables_grow(compiler):
     newer = measured("3", a=row(name, first=2, deep=1), wrong=wrong)
     compiler.fill(newer, measured("2", a=row(name, first=2, wide=1), old=old))
     lines = compiler.table.read_text().splitlines()
-    assert lines[0] == "tessera tuning 1 sm_90" and lines[1].startswith("# kernel")
-    kernels = {one.split()[0]: one.split()[1] for one in lines[2:]}
+    assert lines[0] == "tessera tuning 2 sm_90" and lines[1].startswith("# kernel")
+    kernels = {one.split()[0]: one.split()[2] for one in lines[2:]}
     assert kernels == {name: "128x128x128", other: "128x128x128"} and len(lines) == 4
     assert "n = N tile 128" in compiler.choice()
     assert compiler.fill(measured(old=old)).returncode == 1
@@ -210,13 +210,13 @@ def test_what_a_signature_depends_on(compiler):
 def test_damaged_tables(compiler):
     before, name = compiler.choice(), compiler.signature()
     compiler.cache.mkdir(exist_ok=True)
-    compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64\n")
+    compiler.table.write_text(f"tessera tuning 2 sm_90\n{name} tileir 128x64\n")
     assert compiler.choice() == before
     assert (
         compiler.reported
         == f"tessera: warning: {compiler.table}: line 2: expected fields such as raster_group=8,num_warps=4 or -, got ''\n"
     )
-    compiler.table.write_text(f"tessera tuning 1 sm_90\n{name} 128x64 - 1 1\n")
+    compiler.table.write_text(f"tessera tuning 2 sm_90\n{name} tileir 128x64 - 1 1 -\n")
     assert compiler.choice() == before
     assert (
         compiler.reported

@@ -99,7 +99,7 @@ def test_verify_tells_owners(filled):
 
 
 def test_clear(filled):
-    (filled / "tuning-sm_90.txt").write_text("tessera tuning 1 sm_90\n")
+    (filled / "tuning-sm_90.txt").write_text("tessera tuning 2 sm_90\n")
     size = sum(path.stat().st_size for path in entries(filled))
     assert command("--clear")[0] == f"removed 2 entries, {size / 1024:.1f} KiB\n"
     assert sorted(os.listdir(filled)) == ["tuning-sm_90.txt"]
@@ -119,16 +119,16 @@ def test_export_tells_what_it_leaves_out(filled, tmp_path):
 
 def test_import_joins(filled, tmp_path, monkeypatch):
     table = filled / "tuning-sm_90.txt"
-    table.write_text("tessera tuning 1 sm_90\n")
+    table.write_text("tessera tuning 2 sm_90\n")
     command("export", tmp_path / "cache.tsa")
     assert command("import", tmp_path / "cache.tsa")[0].endswith("; 2 were there\n")
-    table.write_text("tessera tuning 1 sm_90\n# another\n")
+    table.write_text("tessera tuning 2 sm_90\n# another\n")
     assert (
         "1 table of measurements stay as they are" in command("import", tmp_path / "cache.tsa")[1]
     )
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "other"))
     assert command("import", tmp_path / "cache.tsa")[0].endswith("; 1 table of measurements\n")
-    assert (tmp_path / "other/tuning-sm_90.txt").read_text() == "tessera tuning 1 sm_90\n"
+    assert (tmp_path / "other/tuning-sm_90.txt").read_text() == "tessera tuning 2 sm_90\n"
     data = (tmp_path / "cache.tsa").read_bytes()
     (tmp_path / "cache.tsa").write_bytes(data[:-1])
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "third"))

@@ -13,6 +13,7 @@
 #include "GpuTiles.h"
 #include "Neighbours.h"
 #include "TileChooser.h"
+#include "tessera/CostModel/CpuCosts.h"
 
 #include <algorithm>
 #include <map>
@@ -22,7 +23,9 @@ using namespace tessera;
 namespace {
 class Chooser : public TileChooser {
 public:
-  using TileChooser::TileChooser;
+  Chooser(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape,
+          std::vector<Candidate> *listed)
+      : TileChooser(machine, facts, shape), listed(listed) {}
 
 private:
   /// The smallest number of blocks of a stream that may be split into parts.
@@ -115,7 +118,38 @@ private:
     }
   }
 
+  /// Lists the tiles of a contraction with their predicted times, and the one that was chosen.
+  void listTiles(const KernelShape::Contraction &c) {
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    if (!listed || !machine.cpuCosts || shape.batchInvariant || onUnit(rows->tile))
+      return;
+    CpuContraction size{facts.hint(rows->size), facts.hint(columns->size), facts.hint(over->size)};
+    size.elementBytes = shape.elementBytes;
+    size.storageBytes = shape.storageBytes;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns)
+        size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
+    auto list = [&](const CpuTile &tile, bool isChosen) {
+      KernelShape scheduled = shape;
+      for (KernelShape::Dim &dim : scheduled.dims)
+        dim.tile = dim.name == rows->name      ? tile.rows
+                   : dim.name == columns->name ? tile.columns
+                   : dim.name == over->name    ? tile.depth
+                                               : dim.tile;
+      listed->push_back(
+          {scheduled, predictTime(*machine.cpuCosts, machine.cores, size, tile), isChosen});
+    };
+    list({rows->tile, columns->tile, over->tile}, true);
+    for (const CpuTile &tile : cpuTiles(*machine.cpuCosts, size))
+      list(tile, false);
+  }
+
   void product(const KernelShape::Contraction &c) override {
+    chooseProduct(c);
+    listTiles(c);
+  }
+
+  void chooseProduct(const KernelShape::Contraction &c) {
     avoidPadding();
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
@@ -237,6 +271,8 @@ private:
     if (last.role == Dim::Parallel)
       spread(&last, 64, 1);
   }
+
+  std::vector<Candidate> *listed; ///< gets all schedules of a contraction; null: nobody asks
 };
 } // namespace
 
@@ -273,7 +309,7 @@ static void choose(const MachineModel &machine, const SizeFacts &facts, KernelSh
   shape.launch = {};
   shape.tuning = {};
   if (!machine.isGpu) {
-    Chooser(machine, facts, shape).run();
+    Chooser(machine, facts, shape, listed).run();
     return processSingleRows(shape);
   }
   shape.storageBytes = std::max(shape.storageBytes, shape.sideBytes);

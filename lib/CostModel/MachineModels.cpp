@@ -1,6 +1,7 @@
 //===- MachineModels.cpp - The cost model's view of a target --------------===//
 #include "tessera/CostModel/MachineModels.h"
 
+#include "tessera/Target/Cpus.h"
 #include "tessera/Target/CudaLimits.h"
 #include "tessera/Target/GpuFeatures.h"
 #include "tessera/Target/LLVM/CpuTarget.h"
@@ -10,6 +11,32 @@
 
 using namespace tessera;
 using llvm::StringRef;
+
+/// The rates of a core relative to its vectors: a multiply-add of each unit in a cycle. Bytes per
+/// cycle and the times of blocks and tasks are estimates: they order the candidates that are listed
+/// and tuned, and choose none.
+static CpuCosts cpuCosts(const CpuDescription &cpu) {
+  constexpr double packBytes = 16, l2Bytes = 20, dramBytes = 8;
+  const CpuRates &rates = cpuRates();
+  double cyclesPerUs = rates.hertz.value * 1e-6;
+  int64_t lanes = cpu.lanes(4);
+  MicroTile block =
+      cpu.multipliesByLane ? interleavedMicroTile(cpu, lanes) : chooseMicroTile(cpu, 512);
+  CpuCosts costs;
+  costs.flopPerUs = 2 * double(lanes) * double(rates.vectorUnits.value) * cyclesPerUs;
+  costs.packBytesPerUs = packBytes * cyclesPerUs;
+  costs.l2BytesPerUs = l2Bytes * cyclesPerUs;
+  costs.dramBytesPerUs = dramBytes * cyclesPerUs;
+  costs.blockUs = 0.1;
+  costs.taskUs = 0.2;
+  costs.launchUs = rates.launchSeconds.value * 1e6;
+  costs.microRows = block.rows;
+  costs.microColumns = block.vectors * lanes;
+  costs.l1Bytes = cpu.l1Bytes;
+  costs.l2Bytes = cpu.l2Bytes;
+  costs.interleavesRows = cpu.multipliesByLane;
+  return costs;
+}
 
 MachineModel tessera::machineModel(const CpuDescription &cpu, int64_t cores) {
   MachineModel machine;
@@ -23,6 +50,7 @@ MachineModel tessera::machineModel(const CpuDescription &cpu, int64_t cores) {
     machine.blockDepth = CpuDescription::amxDepth;
   }
   machine.detectsStreams = cpu.detectsStreams;
+  machine.cpuCosts = cpuCosts(cpu);
   return machine;
 }
 

@@ -45,11 +45,9 @@ public:
   virtual std::string via() const { return ""; }
   /// A GPU's name without its backend and host, as users write it.
   std::string chip() const { return llvm::StringRef(name()).split(':').first.rtrim('a').str(); }
-  /// Whether measured choices apply: to kernels of CUDA Tile IR, where they were measured, with
-  /// default options.
+  /// Whether measured choices apply: they were measured with default options.
   bool takesMeasurements() const {
-    return llvm::StringRef(via()).ends_with("tileir") && codeOptions.tuning &&
-           codeOptions.tensorCores &&
+    return codeOptions.tuning && codeOptions.tensorCores &&
            codeOptions.optimizationLevel == CodeOptions().optimizationLevel;
   }
   /// How machine code is made.

@@ -101,7 +101,7 @@ private:
       os << "  tuning  " << tuning << "\n";
     for (const std::string &change : changed)
       os << "  changed " << change << "\n";
-    if (!isGpu)
+    if (!isGpu && !kernel->hasAttr(sched::kTuned))
       return;
     os << "  table   " << sched::signatureOf(kernel);
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))

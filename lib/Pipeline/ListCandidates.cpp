@@ -23,9 +23,8 @@ KernelCandidates candidatesOf(sched::KernelOp kernel, const Backend &backend,
   auto via = kernel->getAttrOfType<StringAttr>(sched::kBackend);
   if (machine.byTiles && via && via == sched::kCudaTile)
     machine = MachineModel(*machine.byTiles);
+  // Code is chosen for a class of sizes, and so are its candidates.
   SizeFacts facts(kernel->getParentOfType<func::FuncOp>());
-  for (const auto &[name, size] : sizes)
-    facts.assume(name, size);
   Roofline roofline = backend.roofline();
   KernelCost cost = estimateCost(kernel, machine, roofline, sizes);
   KernelWork work;
@@ -65,9 +64,8 @@ std::vector<KernelCandidates> listCandidates(ModuleOp graph, const Backend &back
   ScopedDiagnosticHandler silence(copy->getContext(), [](mlir::Diagnostic &) { return success(); });
   std::vector<KernelCandidates> kernels;
   if (succeeded(manager.run(*copy)))
-    copy->walk([&](sched::KernelOp kernel) {
-      kernels.push_back(candidatesOf(kernel, backend, sizes));
-    });
+    copy->walk(
+        [&](sched::KernelOp kernel) { kernels.push_back(candidatesOf(kernel, backend, sizes)); });
   return kernels;
 }
 
@@ -83,13 +81,10 @@ std::string explainCandidates(const std::vector<KernelCandidates> &kernels, size
       for (const TimeTerm &term : candidate.time.terms)
         terms += (terms.empty() ? "" : ", ") +
                  llvm::formatv("{0} {1:f1}", term.name, term.microseconds).str();
-      std::string why = candidate.isChosen
-                            ? "chosen"
-                            : whySlower(candidate.time, all.front().time);
-      os << llvm::formatv("  {0,9:f1} us  {1}\n               {2}{3}{4}\n",
-                          candidate.time.microseconds,
-                          scheduleText(candidate.shape, candidate.shape), terms,
-                          why.empty() ? "" : "; ", why);
+      std::string why = candidate.isChosen ? "chosen" : whySlower(candidate.time, all.front().time);
+      os << llvm::formatv(
+          "  {0,9:f1} us  {1}\n               {2}{3}{4}\n", candidate.time.microseconds,
+          scheduleText(candidate.shape, candidate.shape), terms, why.empty() ? "" : "; ", why);
     };
     size_t shown = std::min(most, all.size());
     for (size_t i = 0; i < shown; ++i)
@@ -113,8 +108,7 @@ llvm::json::Array reportCandidates(const std::vector<KernelCandidates> &kernels)
       llvm::json::Object terms;
       for (const TimeTerm &term : candidate.time.terms)
         terms[term.name] = term.microseconds;
-      const KernelShape &base =
-          chosen == kernel.candidates.end() ? candidate.shape : chosen->shape;
+      const KernelShape &base = chosen == kernel.candidates.end() ? candidate.shape : chosen->shape;
       candidates.push_back(llvm::json::Object{{"schedule", scheduleText(candidate.shape, base)},
                                               {"predicted_us", candidate.time.microseconds},
                                               {"terms", std::move(terms)},

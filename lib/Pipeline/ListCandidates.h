@@ -15,8 +15,8 @@ struct KernelCandidates {
   std::vector<Candidate> candidates;
 };
 
-/// The schedules of all kernels that a graph becomes, at the given sizes. The module is not
-/// changed. Nothing if it cannot be scheduled.
+/// The schedules of all kernels that a graph becomes, for the classes of its sizes; work is counted
+/// at the given sizes. The module is not changed. Nothing if it cannot be scheduled.
 std::vector<KernelCandidates> listCandidates(mlir::ModuleOp graph, const Backend &backend,
                                              const SizesAtHand &sizes);
 

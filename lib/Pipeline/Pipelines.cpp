@@ -37,6 +37,9 @@ static void addSelectionPasses(OpPassManager &manager, const Backend &backend) {
   addOverrides(/*onlyBackends=*/true);
   manager.addPass(sched::createScheduleSelectSchedule({.target = target}));
   manager.addPass(sched::createScheduleLimitWork({.target = target}));
+  if (backend.takesMeasurements())
+    manager.addPass(
+        createTuningPass(backend.chip(), backend.via().empty() ? "cpu" : backend.via()));
   addOverrides(/*onlyBackends=*/false);
 }
 
@@ -75,8 +78,6 @@ void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) 
     addGraphPasses(manager, backend);
     addSelectionPasses(manager, backend);
     manager.addPass(sched::createScheduleSplitStreams({.target = backend.specification()}));
-    if (backend.takesMeasurements())
-      manager.addPass(createTuningPass(backend.chip()));
     return;
   case Stage::Tile:
     manager.addPass(createConvertScheduleToTile());

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-static std::string tableName(const std::string &chip) { return "tuning-" + chip + ".txt"; }
+static std::string tableName(const std::string &device) { return "tuning-" + device + ".txt"; }
 
 static void tellOnce(const std::string &path, const std::string &problem) {
   static std::mutex mutex;
@@ -21,18 +21,20 @@ static void tellOnce(const std::string &path, const std::string &problem) {
     tessera_rt_log(TESSERA_RT_LOG_WARNING, text.c_str());
 }
 
-std::unique_ptr<mlir::Pass> createTuningPass(const std::string &chip) {
+std::unique_ptr<mlir::Pass> createTuningPass(const std::string &device, const std::string &via) {
   std::vector<std::string> problems;
   auto table = std::make_shared<const TuningTable>();
   std::string path;
-  if (std::optional<rt::CacheTable> found = rt::cacheTable(tableName(chip))) {
+  if (std::optional<rt::CacheTable> found = rt::cacheTable(tableName(device))) {
     path = found->path;
-    table = std::make_shared<const TuningTable>(TuningTable::parse(found->text, chip, problems));
+    TuningVersions versions{TESSERA_VERSION_STRING, ""};
+    table = std::make_shared<const TuningTable>(
+        TuningTable::parse(found->text, device, versions, problems));
   }
   for (const std::string &problem : problems)
     tellOnce(path, problem);
   return sched::createScheduleApplyTuning(
-      table, [path](const std::string &problem) { tellOnce(path, problem); });
+      table, via, [path](const std::string &problem) { tellOnce(path, problem); });
 }
 
 bool isTuned(mlir::ModuleOp module) {
@@ -44,10 +46,10 @@ bool isTuned(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-void tellUnusableTuning(const std::string &chip) {
-  std::optional<rt::CacheTable> found = rt::cacheTable(tableName(chip));
+void tellUnusableTuning(const std::string &device) {
+  std::optional<rt::CacheTable> found = rt::cacheTable(tableName(device));
   tellOnce(
-      found ? found->path : tableName(chip),
+      found ? found->path : tableName(device),
       "no code could be made with measured tiles, launch and tuning; the cost model's are taken");
 }
 

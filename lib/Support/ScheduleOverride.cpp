@@ -30,7 +30,8 @@ static std::string readChoice(std::string_view text, ScheduleOverride &override)
   }
   if (key == "backend") {
     override.backend = value;
-    return value == "ptx" || value == "tileir" ? "" : "expected ptx or tileir for 'backend'" + found;
+    return value == "ptx" || value == "tileir" ? ""
+                                               : "expected ptx or tileir for 'backend'" + found;
   }
   int64_t number = 0;
   auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -38,15 +39,16 @@ static std::string readChoice(std::string_view text, ScheduleOverride &override)
   if (key.starts_with(tile)) {
     key.remove_prefix(tile.size());
     override.tiles.emplace_back(key, number);
-    return isNumber && number > 0 && !key.empty() ? ""
-                                                  : "expected a positive number for " + quoted + found;
+    return isNumber && number > 0 && !key.empty()
+               ? ""
+               : "expected a positive number for " + quoted + found;
   }
   override.fields.emplace_back(key, isNumber ? std::optional(number) : std::nullopt);
   return isNumber || value == "none" ? "" : "expected a number or none for " + quoted + found;
 }
 
-std::optional<std::vector<ScheduleOverride>>
-tessera::parseScheduleOverrides(std::string_view text, std::string &error) {
+std::optional<std::vector<ScheduleOverride>> tessera::parseScheduleOverrides(std::string_view text,
+                                                                             std::string &error) {
   std::vector<ScheduleOverride> overrides;
   while (!text.empty()) {
     std::string_view group = next(text, ';');

@@ -10,7 +10,7 @@ using namespace tessera;
 
 namespace {
 
-constexpr std::string_view kMagic = "tessera tuning 1 ";
+constexpr std::string_view kMagic = "tessera tuning 2 ";
 constexpr size_t kSignatureChars = 16;
 
 /// Removes and returns the text up to a separator, and the separator.
@@ -73,19 +73,34 @@ std::string expected(const std::string &what, std::string_view got) {
   return "expected " + what + ", got '" + shown + "'";
 }
 
-/// The error in a line; empty if there is none.
-std::string readLine(std::string_view line, std::string &signature, MeasuredChoice &choice) {
-  std::string_view name = word(line), tiles = word(line), fields = word(line);
-  std::string_view time = word(line), first = word(line);
+/// Whether a version in a table is the given one.
+bool isVersion(std::string_view found, std::string_view given) {
+  return found == "-" || given.empty() || found == given;
+}
+
+/// The error in a line; empty if there is none. `fits` says whether its versions are the given
+/// ones.
+std::string readLine(std::string_view line, const TuningVersions &versions, std::string &signature,
+                     MeasuredChoice &choice, bool &fits) {
+  std::string_view name = word(line), via = word(line), tiles = word(line), fields = word(line);
+  std::string_view time = word(line), first = word(line), made = word(line);
   if (!isSignature(name))
     return expected("a kernel's signature of 16 hexadecimal digits", name);
+  if (via != "ptx" && via != "tileir" && via != "cpu")
+    return expected("ptx, tileir or cpu", via);
   if (!readTiles(tiles, choice.tiles))
     return expected("tiles such as 128x64", tiles);
   if (!readFields(fields, choice.fields))
     return expected("fields such as raster_group=8,num_warps=4 or -", fields);
   if (!readTime(time, choice.milliseconds) || !readTime(first, choice.firstMilliseconds))
     return expected("two times in milliseconds", std::string(time) + " " + std::string(first));
+  if (made.empty())
+    return expected("versions such as 0.1.0/13.0 or -", made);
+  std::string_view driver = made, compiler = next(driver, '/');
+  fits = isVersion(compiler, versions.compiler) &&
+         isVersion(driver.empty() ? "-" : driver, versions.driver);
   signature = name;
+  choice.via = via;
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
   choice.origin = line;
@@ -94,10 +109,10 @@ std::string readLine(std::string_view line, std::string &signature, MeasuredChoi
 
 } // namespace
 
-TuningTable TuningTable::parse(std::string_view text, std::string_view chip,
-                               std::vector<std::string> &problems) {
+TuningTable TuningTable::parse(std::string_view text, std::string_view device,
+                               const TuningVersions &versions, std::vector<std::string> &problems) {
   TuningTable table;
-  std::string head = std::string(kMagic) + std::string(chip);
+  std::string head = std::string(kMagic) + std::string(device);
   std::string_view first = next(text, '\n');
   if (first.substr(0, first.find_last_not_of(" \t\r") + 1) != head) {
     problems.push_back("line 1: " + expected("'" + head + "'", first));
@@ -111,20 +126,21 @@ TuningTable TuningTable::parse(std::string_view text, std::string_view chip,
     std::string signature;
     MeasuredChoice choice;
     choice.line = number;
-    if (std::string problem = readLine(line, signature, choice); !problem.empty())
+    bool fits = false;
+    if (std::string problem = readLine(line, versions, signature, choice, fits); !problem.empty())
       problems.push_back("line " + std::to_string(number) + ": " + problem);
-    else
-      table.choices[signature] = std::move(choice);
+    else if (fits)
+      table.choices[{signature, choice.via}] = std::move(choice);
   }
   return table;
 }
 
-TuningTable TuningTable::read(const std::string &path, std::string_view chip,
-                              std::vector<std::string> &problems) {
+TuningTable TuningTable::read(const std::string &path, std::string_view device,
+                              const TuningVersions &versions, std::vector<std::string> &problems) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return {};
   std::ostringstream text;
   text << file.rdbuf();
-  return parse(text.str(), chip, problems);
+  return parse(text.str(), device, versions, problems);
 }

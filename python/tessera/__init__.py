@@ -63,6 +63,17 @@ def load(path: str | _os.PathLike[str]) -> object:
     return load_bundle(path)
 
 
+def autotune(**settings: object) -> object:
+    """Decorator above `@tsr.function`: tunes when the function is first called with new sizes.
+
+    Keywords: space, constraints, objective, key, budget, cache, strategy, seed; see
+    docs/schedules.md.
+    """
+    from .tune import autotune as decorator
+
+    return decorator(**settings)  # type: ignore[arg-type]
+
+
 def set_num_threads(count: int) -> None:
     """Sets how many threads one launch may use; 0 restores TESSERA_NUM_THREADS or all cores."""
     _tessera.set_num_threads(count)
@@ -110,6 +121,7 @@ _PUBLIC = {
     "TensorType",
     "TesseraError",
     "accum",
+    "autotune",
     "devices",
     "e",
     "function",

@@ -23,6 +23,11 @@ def main() -> int:
 
         sys.argv[:2] = ["tessera bench"]
         return bench()
+    if sys.argv[1:2] == ["tune"]:
+        from .tune.__main__ import main as tune
+
+        sys.argv[:2] = ["tessera tune"]
+        return tune()
     command = find()
     if command is None:
         print("tessera: error: the command is not installed beside the package", file=sys.stderr)

@@ -192,13 +192,18 @@ def _are_pairs(value: Any, kind: type) -> bool:
     )
 
 
+def table_name(target: str, name: str = "tuning") -> str:
+    """A table of measurements on the target's device: the chip, or the architecture of a CPU."""
+    device = target.partition(":")[0]
+    if device.startswith("sm_"):
+        device = device.rstrip("af")  # sm_90a reads the tables of sm_90
+    return f"{name}-{device}.txt"
+
+
 def _measured(target: str, name: str) -> str:
-    """The hash of a measurement table that affects code for a GPU, "tuning" or "backends":
+    """The hash of a measurement table that affects code, "tuning" or "backends":
     docs/schedules.md."""
-    if not target.startswith("sm_"):
-        return ""
-    chip = target.partition(":")[0].rstrip("af")  # sm_90a reads the tables of sm_90
-    table = _tessera.cache_get_table(f"{name}-{chip}.txt")
+    table = _tessera.cache_get_table(table_name(target, name))
     return (
         _tessera.cache_key(table.decode("utf-8", "backslashreplace")) if table is not None else ""
     )
@@ -320,6 +325,20 @@ def _find(unit: Unit, keys: Keys, start: float) -> Artifact | None:
     return None
 
 
+def compile_unit(unit: Unit) -> tuple[Artifact, dict]:
+    """The code of a unit from the compiler, and the compiler's result."""
+    start = time.perf_counter()
+    result = unit.compile()
+    meta = {
+        "tuple": result["tuple"],
+        "report": result["report"],
+        "guarded": sorted({tuple(one) for one in result["guarded"]}),
+        "sizes": unit.sizes(),
+    }
+    seconds = time.perf_counter() - start
+    return Artifact(result["bundle"], meta, cached=False, seconds=seconds), result
+
+
 def specialise(unit: Unit, fresh: bool = False) -> Artifact:
     """The code of a unit, from the cache (unless it must be fresh) or from the compiler.
 
@@ -335,17 +354,9 @@ def specialise(unit: Unit, fresh: bool = False) -> Artifact:
         _tessera.log(1, f"'{unit.name}' for {unit.target} comes from the cache")
         return artifact
 
-    result = unit.compile()
-    guarded = sorted({tuple(one) for one in result["guarded"]})
-    meta = {
-        "tuple": result["tuple"],
-        "report": result["report"],
-        "guarded": guarded,
-        "sizes": unit.sizes(),
-    }
-    seconds = time.perf_counter() - start
-    artifact = Artifact(result["bundle"], meta, cached=False, seconds=seconds)
+    artifact, result = compile_unit(unit)
     if keys is not None:
         keys.put(artifact, Needs.of(result))
-    _tessera.log(1, f"compiled '{unit.name}' for {unit.target} in {seconds * 1e3:.0f} ms")
+    milliseconds = artifact.seconds * 1e3
+    _tessera.log(1, f"compiled '{unit.name}' for {unit.target} in {milliseconds:.0f} ms")
     return artifact

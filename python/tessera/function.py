@@ -28,6 +28,7 @@ from .targets import call_options, is_gpu, target_for, target_of_call
 
 if TYPE_CHECKING:
     from .simulation import Simulation
+    from .tune import Settings, Tuning
 
 __all__ = ["STAGES", "Compiled", "Function", "function"]
 
@@ -45,6 +46,7 @@ class Function(_tessera.Function):
         self._options = options
         self._target = target
         self._self: Any = None
+        self._autotune: Settings | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -96,6 +98,7 @@ class Function(_tessera.Function):
         if bound is None or bound.__wrapped__ is not self.__wrapped__:
             bound = Function(self.__wrapped__, self._options, self._target)
             bound._self = instance
+            bound._autotune = self._autotune
             bound._reset()
             if kept is not None:
                 kept[key] = bound
@@ -105,6 +108,7 @@ class Function(_tessera.Function):
 
     @placed
     def _slow(self, args: tuple, kwargs: dict) -> Any:
+        given = args
         if self._self is not None:
             args = (self._self, *args)
         names = self._parameters.names
@@ -128,6 +132,9 @@ class Function(_tessera.Function):
                 result = run()  # another thread may have compiled it by now
                 if result is None:
                     self._parameters.check(bound)
+                    if self._autotune is not None:
+                        self._autotune.before_compiling(self, bound, given, kwargs)
+                        self._table(bound)
                     self._specialise(bound, target, options, fresh)
             result = result or run()
         if result is None:
@@ -209,6 +216,32 @@ class Function(_tessera.Function):
             self._tables = {}
         self._tables[_fingerprint(unit.resolver)] = self._active
         self._activate_for(unit.resolver, self._active)
+
+    def _forget(self) -> None:
+        """Drops compiled code, so that the next call finds what tuning has changed."""
+        with self._lock:
+            self._tables = {}
+            self._active = (None, [])
+            self._activate(_tessera.Table(), [])
+
+    @placed
+    def tune(
+        self,
+        *args: Any,
+        budget: float | str | None = None,
+        strategy: str | None = None,
+        seed: int | None = None,
+        progress: bool | None = None,
+        **kwargs: Any,
+    ) -> Tuning:
+        """Measures schedules of the kernels for these arguments, and keeps the fastest for later
+        calls and processes. `budget` is in seconds, "30s" or "2m"."""
+        from .tune import tune
+
+        given = {"budget": budget, "strategy": strategy, "seed": seed, "progress": progress}
+        settings = dict(self._autotune.options) if self._autotune else {}
+        settings |= {name: value for name, value in given.items() if value is not None}
+        return tune(self, args, kwargs, **settings)
 
     # -- looking inside ---------------------------------------------------------------------------
 

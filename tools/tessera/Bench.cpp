@@ -1,8 +1,9 @@
-//===- Bench.cpp - `tessera bench` ----------------------------------------===//
+//===- Bench.cpp - `tessera bench` and `tessera tune` ---------------------===//
 //
-// The peers that Tessera is timed beside are libraries of Python, so that the command is a part of
-// the Python package, tessera.bench. This finds a Python and the package that lies beside this
-// program, and becomes that process.
+// The peers that Tessera is timed beside are libraries of Python, and so are the arrays that
+// kernels are tuned with: the commands are parts of the Python package, tessera.bench and
+// tessera.tune. This finds a Python and the package that lies beside this program, and becomes that
+// process.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
@@ -51,7 +52,7 @@ std::vector<std::string> pythons(const fs::path &program) {
 
 } // namespace
 
-int bench(const std::vector<std::string> &words) {
+int runPython(const std::string &command, const std::vector<std::string> &words) {
   std::error_code error;
   fs::path program = fs::read_symlink("/proc/self/exe", error);
   fs::path package = packageFolder(program);
@@ -60,8 +61,8 @@ int bench(const std::vector<std::string> &words) {
     std::string all = others.empty() ? package.string() : package.string() + ":" + others;
     setenv("PYTHONPATH", all.c_str(), 1);
   }
-  std::vector<char *> arguments = {nullptr, const_cast<char *>("-m"),
-                                   const_cast<char *>("tessera.bench")};
+  std::string module = "tessera." + command;
+  std::vector<char *> arguments = {nullptr, const_cast<char *>("-m"), module.data()};
   for (const std::string &word : words)
     arguments.push_back(const_cast<char *>(word.c_str()));
   arguments.push_back(nullptr);
@@ -69,7 +70,8 @@ int bench(const std::vector<std::string> &words) {
     arguments[0] = const_cast<char *>(python.c_str());
     execvp(python.c_str(), arguments.data());
   }
-  return usageError(std::string("'bench' needs Python 3.11 or later with NumPy, and found none (") +
+  return usageError("'" + command +
+                    std::string("' needs Python 3.11 or later with NumPy, and found none (") +
                     std::strerror(errno) + "); TESSERA_PYTHON names one");
 }
 

@@ -75,8 +75,9 @@ int simulate(const Options &options);
 int devices(const Options &options);
 int reduce(const Options &options);
 int cache(const Options &options);
-/// Hands its words to the Python package; returns only if there is no Python to hand them to.
-int bench(const std::vector<std::string> &words);
+/// Hands the words of a command to the Python package, `bench` or `tune`; returns only if there is
+/// no Python to hand them to.
+int runPython(const std::string &command, const std::vector<std::string> &words);
 
 /// Writes "tessera: error: MESSAGE" and returns `Usage`.
 int usageError(const std::string &message);

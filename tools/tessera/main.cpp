@@ -209,10 +209,9 @@ CLI::App *addReduce(CLI::App &app, Options &options) {
   return command;
 }
 
-/// Python parses its options, `--help` too: the peers are Python libraries.
-CLI::App *addBench(CLI::App &app) {
-  CLI::App *command =
-      app.add_subcommand("bench", "time Tessera and the installed peers; needs Python");
+/// A command whose options Python parses, `--help` too.
+CLI::App *addPython(CLI::App &app, const std::string &name, const std::string &help) {
+  CLI::App *command = app.add_subcommand(name, help + "; needs Python");
   command->set_help_flag();
   return command->prefix_command();
 }
@@ -223,7 +222,8 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
     return "there is no command '" + first +
-           "', expected compile, build, run, bench, explain, simulate, reduce, devices or cache";
+           "', expected compile, build, run, bench, tune, explain, simulate, reduce, devices or "
+           "cache";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -250,8 +250,12 @@ int main(int argc, char **argv) {
   commands[addReduce(app, options)] = [&] { return reduce(options); };
   bool stat = false; // what `cache` does anyway
   commands[addCache(app, options, stat)] = [&] { return cache(options); };
-  CLI::App *benchCommand = addBench(app);
-  commands[benchCommand] = [&] { return bench(benchCommand->remaining()); };
+  for (const auto &[name, help] :
+       {std::pair("bench", "time Tessera and the installed peers"),
+        std::pair("tune", "measure schedules of a function's kernels and keep the fastest")}) {
+    CLI::App *command = addPython(app, name, help);
+    commands[command] = [=] { return runPython(command->get_name(), command->remaining()); };
+  }
 
   try {
     app.parse(argc, argv);

@@ -2,8 +2,10 @@
 //
 // The space that the choice of a schedule is made from, with a predicted time for each schedule.
 //
-// - Contractions by wgmma and contractions on CPUs are enumerated completely, and the schedule with
-//   the smallest predicted time is the cost model's choice.
+// - Contractions by wgmma are enumerated completely, and the schedule with the smallest predicted
+// time
+//   is the cost model's choice.
+// - Contractions on CPUs are enumerated, too; rules choose among them.
 // - Of other kernels, the candidates are the cost model's choice and its neighbours: each tile
 //   halved, doubled and quadrupled, and other warps, stages and CTAs per SM.
 //
@@ -20,10 +22,10 @@ namespace tessera {
 
 /// The work of a kernel, whatever its schedule is.
 struct KernelWork {
-  double bytes = 0;          ///< that must move between memory and the device
-  double memoryUs = 0;       ///< the time for them at the peak rate
-  double arithmeticUs = 0;   ///< the time of all arithmetic at the peak rate
-  double launchUs = 0;       ///< of an empty kernel
+  double bytes = 0;        ///< that must move between memory and the device
+  double memoryUs = 0;     ///< the time for them at the peak rate
+  double arithmeticUs = 0; ///< the time of all arithmetic at the peak rate
+  double launchUs = 0;     ///< of an empty kernel
 };
 
 /// A legal schedule.

@@ -8,11 +8,13 @@
 #ifndef TESSERA_COSTMODEL_COSTMODEL_H
 #define TESSERA_COSTMODEL_COSTMODEL_H
 
+#include "tessera/CostModel/CpuCosts.h"
 #include "tessera/CostModel/WarpgroupCosts.h"
 #include "tessera/Dialect/Common/LaunchConfig.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,8 @@ struct MachineModel {
   bool warpgroups = false;
   /// GPU: what contractions by wgmma cost; null where nobody has measured it.
   const WarpgroupCosts *warpgroupCosts = nullptr;
+  /// CPU: what contractions cost.
+  std::optional<CpuCosts> cpuCosts;
   /// GPU: bulk copies load unaligned rows into shared memory, and store them from there.
   bool copiesRows = false;
   /// GPU: kernels can set cache policies of the L2.

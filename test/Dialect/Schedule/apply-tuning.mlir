@@ -1,8 +1,8 @@
 // Measured tiles, launch and tuning take the place of the cost model's. `tessera explain` says what a table calls the kernel.
 
-// RUN: echo "tessera tuning 1 sm_90" > %t.txt
+// RUN: echo "tessera tuning 2 sm_90" > %t.txt
 // RUN: tessera explain %s --target sm_90 | sed -n "s/^  table   //p" > %t.signature
-// RUN: sed "s/$/ 128x64x256 raster_group=8,num_warps=8 1.0 1.5 a test/" %t.signature >> %t.txt
+// RUN: sed "s/$/ tileir 128x64x256 raster_group=8,num_warps=8 1.0 1.5 - a test/" %t.signature >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" | FileCheck %s
 // CHECK: dims [parallel m = M tile 128, stream k = K tile 64, parallel n = N tile 256] order [n, m] launch <num_warps = 8> tuning <raster_group = 8>
 // CHECK-SAME: attributes {sched.changed = ["num_warps 4 -> 8: measured"], sched.tuned = "1.50 times as fast as the cost model's choice (a test)"}
@@ -17,18 +17,21 @@
 // EXPLAIN-NEXT: table {{[0-9a-f]+}}: measured tiles, launch and tuning, 1.50 times as fast as the cost model's choice (a test)
 
 // The model's own choice may be the best; without fields they are left to the back end.
-// RUN: echo "tessera tuning 1 sm_90" > %t.txt
-// RUN: sed "s/$/ 64x64x128 num_warps=4 1 1/" %t.signature >> %t.txt
+// RUN: echo "tessera tuning 2 sm_90" > %t.txt
+// RUN: sed "s/$/ tileir 64x64x128 num_warps=4 1 1 -/" %t.signature >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" | FileCheck %s --check-prefix=FIRST
 // FIRST: launch <num_warps = 4> attributes {sched.tuned = "none was faster than the cost model's choice"}
-// RUN: sed "s/$/ 64x64x128 - 1 1/" %t.signature >> %t.txt
+// RUN: sed "s/$/ tileir 64x64x128 - 1 1 -/" %t.signature >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" | FileCheck %s --check-prefix=BARE
 // BARE: order [n, m] attributes {sched.changed = ["num_warps 4 -> none: measured"], sched.tuned = "1.00 times as fast as the cost model's choice"}
 
+// A line is for one backend.
+// RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt via=ptx" | FileCheck %s --check-prefix=NONE
+
 // Nothing changes without a table, or with one that lacks the kernel.
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.none" | FileCheck %s --check-prefix=NONE
-// RUN: echo "tessera tuning 1 sm_90" > %t.txt
-// RUN: echo "0123456789abcdef 1 - 1 1" >> %t.txt
+// RUN: echo "tessera tuning 2 sm_90" > %t.txt
+// RUN: echo "0123456789abcdef tileir 1 - 1 1 -" >> %t.txt
 // RUN: tessera-opt %s -tessera-attach-target=chip=sm_90 -sched-apply-tuning="table=%t.txt" | FileCheck %s --check-prefix=NONE
 // NONE: dims [parallel m = M tile 64, stream k = K tile 64, parallel n = N tile 128] order [n, m] launch <num_warps = 4> {
 func.func @product(%a: !gir.tensor<M, K, bf16>, %b: !gir.tensor<K, N, bf16>) -> !gir.tensor<M, N, bf16> {

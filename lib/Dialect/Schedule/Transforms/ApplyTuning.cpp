@@ -26,15 +26,16 @@ struct Configs {
 
 /// Why a choice does not fit the kernel, empty if it does; sets its fields by their names.
 static std::string whyNot(KernelOp kernel, const MeasuredChoice &choice, Configs &configs) {
+  bool isGpu = choice.via != "cpu";
   if (choice.tiles.size() != kernel.getDims().size())
     return llvm::formatv("expected {0} tiles, got {1}", kernel.getDims().size(),
                          choice.tiles.size());
   int64_t elements = 1;
   for (auto [dim, tile] : llvm::zip(kernel.getDims().getAsRange<DimAttr>(), choice.tiles)) {
-    if (!llvm::isPowerOf2_64(tile) || tile > kMostElements)
-      return llvm::formatv("expected powers of two up to {0} as tiles, got {1}", kMostElements,
-                           tile);
-    if (dim.isParallel() && (elements *= tile) > kMostElements)
+    if ((isGpu && !llvm::isPowerOf2_64(tile)) || tile > kMostElements)
+      return llvm::formatv("expected {0} up to {1} as tiles, got {2}",
+                           isGpu ? "powers of two" : "numbers", kMostElements, tile);
+    if (isGpu && dim.isParallel() && (elements *= tile) > kMostElements)
       return llvm::formatv("expected at most {0} elements in an output tile", kMostElements);
   }
   for (const auto &[name, value] : choice.fields)
@@ -72,9 +73,11 @@ static void apply(KernelOp kernel, const MeasuredChoice &choice, const Configs &
 namespace {
 struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyTuning> {
   using ScheduleApplyTuningBase::ScheduleApplyTuningBase;
-  ScheduleApplyTuning(std::shared_ptr<const TuningTable> given,
+  ScheduleApplyTuning(std::shared_ptr<const TuningTable> given, std::string backend,
                       std::function<void(const std::string &)> warn)
-      : given(std::move(given)), warn(std::move(warn)) {}
+      : given(std::move(given)), warn(std::move(warn)) {
+    via = std::move(backend);
+  }
 
   void runOnOperation() override {
     if (!warn)
@@ -84,15 +87,15 @@ struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyT
       if (failed(gpu))
         return signalPassFailure();
       std::vector<std::string> problems;
-      given = std::make_shared<TuningTable>(TuningTable::read(table, gpu->chip, problems));
+      given = std::make_shared<TuningTable>(TuningTable::read(table, gpu->chip, {}, problems));
       llvm::for_each(problems, warn);
     }
     if (given->empty())
       return;
     getOperation().walk([&](KernelOp kernel) {
       auto backend = kernel->getAttrOfType<StringAttr>(kBackend);
-      const MeasuredChoice *choice =
-          backend && backend != kCudaTile ? nullptr : given->find(signatureOf(kernel));
+      std::string name = !backend ? via.getValue() : backend == kCudaTile ? "tileir" : "ptx";
+      const MeasuredChoice *choice = given->find(signatureOf(kernel), name);
       if (!choice)
         return;
       Configs configs;
@@ -109,7 +112,7 @@ struct ScheduleApplyTuning : sched::impl::ScheduleApplyTuningBase<ScheduleApplyT
 } // namespace
 
 std::unique_ptr<Pass>
-sched::createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
+sched::createScheduleApplyTuning(std::shared_ptr<const TuningTable> table, std::string via,
                                  std::function<void(const std::string &)> warn) {
-  return std::make_unique<ScheduleApplyTuning>(std::move(table), std::move(warn));
+  return std::make_unique<ScheduleApplyTuning>(std::move(table), std::move(via), std::move(warn));
 }

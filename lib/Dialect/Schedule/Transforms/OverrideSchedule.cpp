@@ -30,8 +30,7 @@ static KernelOp findKernel(ArrayRef<KernelOp> kernels, StringRef name) {
   unsigned number = 0;
   if (!name.getAsInteger(10, number))
     return number < kernels.size() ? kernels[number] : KernelOp();
-  auto found =
-      llvm::find_if(kernels, [&](KernelOp kernel) { return kernel.getSymName() == name; });
+  auto found = llvm::find_if(kernels, [&](KernelOp kernel) { return kernel.getSymName() == name; });
   return found == kernels.end() ? KernelOp() : *found;
 }
 
@@ -94,8 +93,7 @@ private:
         continue;
       if (std::string problem = tileProblem(machine, name, tile); !problem.empty())
         return fail() << problem;
-      attribute =
-          DimAttr::get(dim.getContext(), dim.getName(), dim.getSize(), dim.getRole(), tile);
+      attribute = DimAttr::get(dim.getContext(), dim.getName(), dim.getSize(), dim.getRole(), tile);
       return success();
     }
     return fail() << "there is no dimension '" << name << "'"
@@ -158,8 +156,9 @@ struct ScheduleOverrideSchedule
         names.push_back(each.getSymName().str());
       return getOperation().emitError("schedule: there is no kernel '")
              << override.kernel << "'"
-             << (names.empty() ? "" : ", expected a number below " + std::to_string(names.size()) +
-                                          ", " + listed(names));
+             << (names.empty() ? ""
+                               : ", expected a number below " + std::to_string(names.size()) +
+                                     ", " + listed(names));
     }
     if (!onlyBackends)
       return Overrider(kernel, machineOf(kernel, machine)).apply(override);

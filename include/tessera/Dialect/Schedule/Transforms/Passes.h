@@ -29,9 +29,10 @@ inline constexpr llvm::StringLiteral kUsersSchedule = "the user's schedule";
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
 
-/// `sched-apply-tuning` with a given table; calls `warn` for lines that do not match their kernel.
+/// `sched-apply-tuning` with a given table, for kernels whose backend is `via` where they do not
+/// say another one; calls `warn` for lines that do not match their kernel.
 std::unique_ptr<mlir::Pass>
-createScheduleApplyTuning(std::shared_ptr<const TuningTable> table,
+createScheduleApplyTuning(std::shared_ptr<const TuningTable> table, std::string via,
                           std::function<void(const std::string &)> warn);
 
 } // namespace tessera::sched

@@ -200,7 +200,7 @@ def ScheduleSplitStreams : Schedule_TargetPass<"sched-split-streams"> {
 }
 
 def ScheduleApplyTuning : Pass<"sched-apply-tuning", "::mlir::ModuleOp"> {
-  let summary = "replace tiles, launch and tuning of GPU kernels by measured ones";
+  let summary = "replace tiles, launch and tuning of kernels by measured ones";
   let description = [{
     Replaces the tile sizes, launch and tuning of a kernel by those of a table of measurements
     (TuningTable.h).
@@ -212,17 +212,17 @@ def ScheduleApplyTuning : Pass<"sched-apply-tuning", "::mlir::ModuleOp"> {
     the layouts of the arguments, the classes of run-time sizes and the numerics policy. Names of
     dimensions and sizes are replaced by their order.
 
-    **Input form.** Schedule IR in a module with `tessera.target`.
+    **Input form.** Schedule IR before long streams are split; for a table in a file, in a module with `tessera.target`.
 
     **Output form.** The same, with other tiles, launch and tuning. The attribute `sched.tuned` records the
     speedup over the cost model's choice.
 
-    **Declines.** Kernels that are not in the table, and kernels of the PTX backend
-    (`sched.backend`). A line that does not match its kernel is reported as a warning and ignored:
+    **Declines.** Kernels that are not in the table for their backend (`sched.backend`, otherwise the option `via`).
+    A line that does not match its kernel is reported as a warning and ignored:
     another number of dimensions, tiles that are not powers of two or are too large, unknown fields
     or values out of range.
 
-    With a line `… 128x64x256 raster_group=8,num_warps=8 1.0 1.5 a test`, before:
+    With a line `… tileir 128x64x256 raster_group=8,num_warps=8 1.0 1.5 - a test`, before:
     ```mlir
     dims [parallel m = M tile 64, stream k = K tile 64, parallel n = N tile 128] order [n, m] launch <num_warps = 4> {
     ```
@@ -233,7 +233,10 @@ def ScheduleApplyTuning : Pass<"sched-apply-tuning", "::mlir::ModuleOp"> {
                     sched.tuned = "1.50 times as fast as the cost model's choice (a test)"} {
     ```
   }];
-  let options = [Option<"table", "table", "std::string", "", "the file that holds the table, for the chip of the module">];
+  let options = [
+    Option<"table", "table", "std::string", "", "the file that holds the table, for the chip of the module">,
+    Option<"via", "via", "std::string", "\"tileir\"", "the backend of kernels that do not name one">,
+  ];
   let dependentDialects = ["::tessera::sched::ScheduleDialect"];
 }
 
