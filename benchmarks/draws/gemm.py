@@ -83,8 +83,8 @@ def program(
     rest = tuple(lines[product:])
     forms = {}
     if dtype == "int8" and not batch:
-        # PyTorch's GEMM of int8 with sums in int32, padded to what it takes; in fp32, exact for
-        # short sums.
+        # PyTorch's GEMM of int8 with sums in int32, padded to what it takes; in floating point,
+        # where sums are exact.
         left, right = operands
         forms["int_mm"] = (f"c = torch._int_mm({left}, {right})", *lines[1:], "c")
         if m < 17 or n % 8 or k % 8:
@@ -93,9 +93,9 @@ def program(
             right_padded = f"functional.pad({right}, (0, {columns}, 0, {depth}))"
             padded = f"c = torch._int_mm({left_padded}, {right_padded})[:{m}, :{n}]"
             forms["int_mm_padded"] = (padded, *lines[1:], "c")
-        exact = f"c = torch.matmul({left}.to(fp32), {right}.to(fp32)).to(int32)"
-        if k * 127 * 127 < 1 << 24:
-            forms["float"] = (exact, *lines[1:], "c")
+        wide = "fp32" if k * 127 * 127 < 1 << 24 else "fp64"
+        exact = f"c = torch.matmul({left}.to({wide}), {right}.to({wide})).to(int32)"
+        forms["float"] = (exact, *lines[1:], "c")
     elif epilogue and epilogue[0] == "bias" and not batch:
         forms["addmm"] = (f"c = torch.addmm(e0, {', '.join(operands)})", *rest[1:], "c")
     return Program(
