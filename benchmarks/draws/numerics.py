@@ -106,23 +106,22 @@ def compare(found: np.ndarray, reference: Any) -> str | None:
 
 def allowance(program: Program, reference: Any) -> tuple[float, float]:
     """What an element may err by, absolutely and relative to its value: 16 times the largest bound
-    of the sample and the median of bounds relative to their values. Without a sample, each
-    contraction rounds to its type and adds the random walk of its sums, both with a margin, to
-    values whose deviation is about 1."""
-    if reference is None:
-        longest = max(program.sizes[space[-1]] for space in program.spaces)
-        kind = program.arguments[0].dtype
-        sums = UNIT["fp64" if kind == "fp64" else "fp32"]
-        each = 4 * UNIT[kind] + 8 * math.sqrt(longest) * sums
-        return (1 + len(program.spaces)) * each, (1 + len(program.spaces)) * each
-    kept = ~np.asarray(reference.excluded)
-    bound = np.asarray(reference.bound)[kept]
-    exact = np.abs(np.asarray(reference.value).astype(np.float64)[kept])
-    finite = np.isfinite(bound) & np.isfinite(exact)
-    if not finite.any():
-        return 0.0, 0.0
-    relative = np.median(bound[finite] / (exact[finite] + 1e-30))
-    return ROUGH * float(bound[finite].max()), ROUGH * float(relative)
+    of the sample and the median of bounds relative to their values. Without a sample, or if the
+    reference excludes all of it, each contraction rounds to its type and adds the random walk of
+    its sums, both with a margin, to values whose deviation is about 1."""
+    if reference is not None:
+        kept = ~np.asarray(reference.excluded)
+        bound = np.asarray(reference.bound)[kept]
+        exact = np.abs(np.asarray(reference.value).astype(np.float64)[kept])
+        finite = np.isfinite(bound) & np.isfinite(exact)
+        if finite.any():
+            relative = np.median(bound[finite] / (exact[finite] + 1e-30))
+            return ROUGH * float(bound[finite].max()), ROUGH * float(relative)
+    longest = max((program.sizes[space[-1]] for space in program.spaces), default=1)
+    kind = program.arguments[0].dtype
+    sums = UNIT["fp64" if kind == "fp64" else "fp32"]
+    each = 4 * UNIT[kind] + 8 * math.sqrt(longest) * sums
+    return (1 + len(program.spaces)) * each, (1 + len(program.spaces)) * each
 
 
 def pieces(program: Program, most: int) -> Iterator[dict[str, int]]:

@@ -214,6 +214,10 @@ def test_what_is_too_large_for_the_reference(tmp_path):
     assert numerics.rough(one.program, tensors, out, allowed) is None
     out[2, 100] += 0.5
     assert "1 of 480" in numerics.rough(one.program, tensors, out, allowed)
+    ties = types.SimpleNamespace(
+        value=np.ones(2), bound=np.zeros(2), excluded=np.ones(2, bool)
+    )  # the reference excludes all
+    assert numerics.allowance(one.program, ties) == allowed
     large = dataclasses.replace(one.program, sizes=one.program.sizes | {"D": 16384, "F": 32768})
     one = dataclasses.replace(one, program=large)
     assert numerics.expected(one, None, numerics.sample(one)) is None
