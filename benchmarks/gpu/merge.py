@@ -3,8 +3,8 @@
 
     merge.py [--into benchmarks/results] FILE…
 
-Writes DEVICE-COMMIT.json, and DEVICE-COMMIT-candidates.json if candidates were measured. For
-correct calls only their number is stored. If files overlap, the later run counts, whatever its
+Writes DEVICE-COMMIT.json, DEVICE-COMMIT-candidates.json if candidates were measured, and
+draws/DEVICE-COMMIT.json with its table if programs were drawn. For correct calls only their number is stored. If files overlap, the later run counts, whatever its
 result: a result that was correct and is not any more is reported, and keeps the time of the run in
 which it was correct (`was_right`). Prints how far the cost model's first choices are from the best
 candidates.
@@ -19,7 +19,8 @@ import statistics
 import sys
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+TOP = Path(__file__).resolve().parents[2]
+RESULTS = TOP / "benchmarks/results"
 CALLS = ("suite", "random")  # steps of very many items
 NEAR = 0.95  # of the best candidate's speed: what the first choice should reach
 
@@ -97,6 +98,21 @@ def write(path: Path, data: dict) -> None:
     print(path)
 
 
+def write_draws(path: Path, whole: dict, items: dict[str, dict]) -> None:
+    """The results of drawn programs, their table and their plot."""
+    sys.path[:0] = [str(TOP / "benchmarks"), str(TOP / "build/python")]
+    from draws import gpu, report
+    from tessera.bench import plots
+
+    run = gpu.as_run(whole, items)
+    path.parent.mkdir(exist_ok=True)
+    write(path, run)
+    text = report.whole(run)
+    path.with_suffix(".txt").write_text(text)
+    path.with_suffix(".svg").write_text(plots.ratios(run))
+    print(text)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
@@ -108,10 +124,13 @@ def main() -> int:
         for text in contradictions(whole):
             print(text)
         tuned = whole["steps"].pop("tune", {})
+        drawn = whole["steps"].pop("draws", {})
         steps = whole["steps"]
         whole["steps"] = {s: condense(v) if s in CALLS else v for s, v in steps.items()}
         if steps:
             write(options.into / f"{name}.json", whole)
+        if drawn:
+            write_draws(options.into / "draws" / f"{name}.json", whole, drawn)
         if tuned:
             about = {key: value for key, value in whole.items() if key != "steps"}
             write(options.into / f"{name}-candidates.json", {**about, "rows": tuned})

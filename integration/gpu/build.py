@@ -2,11 +2,11 @@
 """Creates build/gpu: all files that a machine with a GPU needs, without a compiler.
 
     build.py [--arch sm_90] [--via auto|tileir|ptx] [--host x86_64] [--only PART,…]
-             [--seeds 0:100] [--calls 2] [NAME…]
+             [--seeds 0:100] [--calls 2] [--draws 300 --draw-seed commit --draw-part 1/1] [NAME…]
 
 It contains the Python package with the runtime and without the compiler, check.py with its steps,
 and parts: the benchmark's bundles, tuning candidates, the CPU's suite and random programs as calls
-with their allowed results, the runtime's conformance suite. Programs that the compiler rejects are
+with their allowed results, drawn programs (benchmarks/draws), the runtime's conformance suite. Programs that the compiler rejects are
 listed, recorded as failed cases, and make the exit status 1. Bytecode is assembled once
 (build/cubins), so a second run is fast.
 """
@@ -30,11 +30,14 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 BENCH = TOP / "benchmarks/gpu"
 TESSERA = TOP / "build/bin/tessera"
-sys.path.insert(0, str(BENCH))
+DRAWS = TOP / "benchmarks/draws"
+sys.path[:0] = [str(BENCH), str(DRAWS.parent)]
 
 import candidates
 import fixed
+import isolate
 from counters import COUNTED_ROWS
+from draws.distributions import draws, seed_of
 from memory import MEMORY_ROWS
 from rows import EXTRA, FIXED, MEASURED, ROWS, Row
 from small import SMALL_ROWS
@@ -259,6 +262,38 @@ def build_calls(out: Path, options: argparse.Namespace) -> list[str]:
     return []
 
 
+def build_draws(out: Path, options: argparse.Namespace) -> list[str]:
+    """Bundles of drawn programs, with what their results have to be at sampled indices."""
+    for file in [*out.glob("*.tsb"), *out.glob("*.npz")]:
+        file.unlink()
+    for file in DRAWS.glob("*.py"):
+        shutil.copy2(file, out / file.name)
+    seed = seed_of(options.draw_seed)
+    first, parts = map(int, options.draw_part.split("/"))
+    names = [one.name for one in draws(seed, options.draws, "gpu")[first - 1 :: parts]]
+    names = [n for n in names if not options.names or any(text in n for text in options.names)]
+    command = [sys.executable, DRAWS / "bundle.py", "--seed", seed, "--target", options.target]
+    command += ["--folder", out]
+    found: dict[str, dict] = {}
+
+    def add(name: str, result: dict) -> None:
+        found[name] = result
+        print(f"{name:80} {'' if result['good'] else 'failed'}", flush=True)
+
+    def work(part: int) -> None:
+        those = names[part :: options.jobs]
+        isolate.run([str(word) for word in command], those, float("inf"), add)
+
+    os.environ.update(environment(options.target))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(work, range(options.jobs)))
+    ordered = {name: found[name] for name in names if name in found}
+    manifest = {"seed": seed, "count": options.draws, "draws": ordered}
+    (out / "draws.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    failed = {name: one for name, one in ordered.items() if not one["good"]}
+    return [f"{name}: {one.get('refused') or one.get('failure')}" for name, one in failed.items()]
+
+
 PARTS = {
     "bench": build_bench,
     "cts": build_cts,
@@ -269,6 +304,7 @@ PARTS = {
     "memory": build_memory,
     "small": build_small,
     "counters": build_counters,
+    "draws": build_draws,
 }
 
 
@@ -313,7 +349,8 @@ def summary(failures: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="parts of names of what is compiled; default: all")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts; default: %(default)s")
+    default = ",".join(part for part in PARTS if part != "draws")  # as large as all the others
+    parser.add_argument("--only", default=default, help="parts, and draws; default: %(default)s")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument(
         "--via", default="auto", choices=("auto", "tileir", "ptx"), help="the backend"
@@ -330,6 +367,11 @@ def main() -> int:
     parser.add_argument(
         "--candidates", type=int, default=6, help="for each row, default %(default)s"
     )
+    parser.add_argument(
+        "--draws", type=int, default=300, help="drawn programs, default %(default)s"
+    )
+    parser.add_argument("--draw-seed", default="commit", help="a number, or commit (default)")
+    parser.add_argument("--draw-part", default="1/1", metavar="K/N", help="every N-th of them")
     parser.add_argument("--out", type=Path, default=TOP / "build/gpu")
     options = parser.parse_args()
     parts = options.only.split(",")

@@ -288,14 +288,18 @@ class Bench(Step):
         rows = [*self.rows, *EXTRA]
         return [row.name for row in rows if (HERE / self.name / row.bundle).exists()]
 
-    def prepare(self, names: list[str], deadline: float) -> bool:
-        """Compiles PyTorch's forms in several processes; the disk cache keeps them."""
-        compiled = [
+    def compiled(self, names: list[str]) -> list[str]:
+        """Those of the items with a peer that PyTorch compiles."""
+        return [
             row.name
             for row in self.rows
             if row.name in names
             and any(peer in ("compile", "flex") for goal in row.goals for peer in goal.against)
         ]
+
+    def prepare(self, names: list[str], deadline: float) -> bool:
+        """Compiles PyTorch's forms in several processes; the disk cache keeps them."""
+        compiled = self.compiled(names)
         script = f"import sys; sys.path.insert(0, {str(HERE)!r}); import steps; steps.STEPS[{self.name!r}].warm(sys.argv[1:])"
         groups = [group for group in (compiled[i::8] for i in range(8)) if group]
         workers = [
@@ -434,6 +438,45 @@ class Tune(Bench):
         return f"{name:44} {result['first_of_best']:.3f}  {result['first']}  best {result['best']}"
 
 
+class Draws(Bench):
+    """Programs and shapes drawn at random (benchmarks/draws), beside the best peer."""
+
+    name = "draws"
+    title = "ratio to the best peer, our time, its time"
+    folder = HERE / "draws"
+    chunk = 60  # items whose peers are compiled before any runs: a part of a run takes minutes
+
+    @property
+    def module(self):
+        return importlib.import_module("draws.gpu")
+
+    def names(self) -> list[str]:
+        path = self.folder / "draws.json"
+        return list(json.loads(path.read_text())["draws"]) if path.exists() else []
+
+    def compiled(self, names: list[str]) -> list[str]:
+        return names[: self.chunk]
+
+    def prepare(self, names: list[str], deadline: float) -> bool:
+        """In half of the time at most."""
+        now = time.monotonic()
+        return super().prepare(names, now + (deadline - now) / 2)
+
+    def run(self, name: str, sustained: float) -> dict:
+        return self.module.run(self.folder, name)
+
+    def settle(self, results: dict[str, dict]) -> str:
+        return ""
+
+    def line(self, name: str, result: dict) -> str:
+        shown = "medians" in result
+        return self.module.line(name, result) if shown else Step.line(self, name, result)
+
+    def warm(self, names: list[str]) -> None:
+        for name in names:
+            self.module.warm(self.folder, name)
+
+
 STEPS = {
     step.name: step
     for step in (
@@ -447,6 +490,7 @@ STEPS = {
         Small(),
         Counters(),
         Tune(),
+        Draws(),
     )
 }
 

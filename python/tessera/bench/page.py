@@ -275,7 +275,18 @@ def cpu_section(runs: list[dict], earlier: list[dict]) -> str:
     return "".join(parts)
 
 
-def page(files: list[dict], earlier: list[dict] | None = None) -> str:
+def draws_section(run: dict, reported: str) -> str:
+    """Programs drawn at random (benchmarks/draws): ratios over size, and the tables."""
+    about = f"{run['target']}, {run['device']}, commit {run['commit']}"
+    title = f"<h2>Drawn programs: {text(about)}</h2>"
+    return f"{title}{plots.ratios(run)}<pre>{text(reported)}</pre>"
+
+
+def page(
+    files: list[dict],
+    earlier: list[dict] | None = None,
+    drawn: list[tuple[dict, str]] | None = None,
+) -> str:
     def before(target: str) -> list[dict]:
         return [one for one in earlier or [] if one["target"] == target]
 
@@ -293,6 +304,8 @@ def page(files: list[dict], earlier: list[dict] | None = None) -> str:
         gpu_section(device, *both, before(device)) for device, both in gpus.items() if both[0]
     ]
     sections += [cpu_section(runs, before(past.target_of(runs[-1]))) for runs in cpus.values()]
+    newest = {run["target"]: (run, reported) for run, reported in drawn or []}
+    sections += [draws_section(*pair) for pair in newest.values()]
     intro = (
         "A bar is our speed over a contender's in the same run, 1 in the middle: filled in short bursts after a "
         "rest, outlined under load; the mark is the goal. For what is bound by memory, copy is the speed of a "
@@ -311,8 +324,12 @@ def page(files: list[dict], earlier: list[dict] | None = None) -> str:
 def write(results: Path, output: Path) -> int:
     """Writes the page of a folder's results; returns its length."""
     files = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
+    drawn = [(json.loads(path.read_text()), path) for path in (results / "draws").glob("*.json")]
+    drawn.sort(key=lambda pair: pair[0]["time"])
     written = page(
-        [one for one in files if isinstance(one, dict) and "time" in one], past.read(results)
+        [one for one in files if isinstance(one, dict) and "time" in one],
+        past.read(results),
+        [(run, path.with_suffix(".txt").read_text()) for run, path in drawn],
     )
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(written)

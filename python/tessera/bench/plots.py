@@ -164,3 +164,41 @@ def history(title: str, lines: dict[str, list[Point | None]], unit: str) -> str:
             parts.append(f'<line stroke="{colour}" x1="{at:.1f}" x2="{at:.1f}" {ends}/>')
             parts.append(_disc(at, y.at(point.value), 3, colour, reported))
     return _svg(parts, title) + _legend(colours)
+
+
+SCATTER_STYLE = "<style>text{font:11px sans-serif}.grid{stroke:#8886;stroke-width:.5}</style>"
+
+
+def ratios(run: dict) -> str:
+    """Of drawn programs (benchmarks/draws): the ratio to the best peer over the work, by family, as
+    a file of its own. Circles are those of the last number of threads; failures are at 0.1."""
+    draws = {one["name"]: one for one in run["draws"]}
+    found = [
+        (draws[name], result.get("ratio", 0.1))
+        for results in list(run["results"].values())[-1:]
+        for name, result in results.items()
+        if name in draws and ("ratio" in result or not result["good"])
+    ]
+    work = {one["name"]: max(one["flops"], one["bytes"], 1) for one, _ in found}
+    x = Axis(min(work.values(), default=1) / 2, max(work.values(), default=1) * 2 + 10,
+             LEFT, WIDTH - RIGHT)  # fmt: skip
+    values = [ratio for _, ratio in found]
+    y = Axis(min([0.1, *values]) / 1.2, max([10.0, *values]) * 1.2, HEIGHT - BOTTOM, TOP)
+    parts = [
+        SCATTER_STYLE,
+        *_frame(x, y, ("operations, or bytes if more", "ratio to the best peer")),
+    ]
+    parity = y.at(1.0)
+    ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{parity:.1f}" y2="{parity:.1f}"'
+    parts.append(f'<line stroke="#888" stroke-width="1.5" {ends}/>')
+    families = list(dict.fromkeys(one["family"] for one in draws.values()))
+    for at, name in enumerate(sorted(families)):
+        colour = PALETTE[at % len(PALETTE)]
+        parts.append(_disc(LEFT + 12, TOP + 10 + 14 * at, 3, colour, name))
+        parts.append(_text(LEFT + 20, TOP + 14 + 14 * at, name, "start"))
+        for one, ratio in found:
+            if one["family"] == name:
+                where = x.at(work[one["name"]]), y.at(ratio)
+                parts.append(_disc(*where, 3, colour, f"{one['name']}: {ratio:.2f}"))
+    svg = _svg(parts, "ratio to the best peer over the work")
+    return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
