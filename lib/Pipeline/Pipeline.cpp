@@ -363,6 +363,7 @@ void withCompilation(const CompileRequest &request, CompileResult &result,
 
 void compile(const CompileRequest &given, CompileResult &result) {
   CompileRequest request = withDecorator(given);
+  request.program.sortsSequentially = !GpuTarget::parse(request.target);
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
   bool tuned = false;

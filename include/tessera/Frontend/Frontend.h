@@ -138,6 +138,9 @@ struct Request {
   bool fromAnnotations = false;
   /// Null: the text is a whole file and resolves its names itself.
   Resolver *resolver = nullptr;
+  /// The code is for a CPU, which sorts each row sequentially: from shorter rows on, counting all
+  /// pairs of elements takes longer than sorting by digits.
+  bool sortsSequentially = false;
   /// Options of the decorator and of the caller ("numerics", "matmul", …), for `gir.numerics`.
   std::vector<std::pair<std::string, std::string>> options;
 };
