@@ -36,6 +36,7 @@ static void addSchedulingPasses(OpPassManager &manager, const std::string &targe
 void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) {
   switch (next) {
   case Stage::Graph:
+    manager.addPass(gir::createGraphDifferentiate());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     return;
