@@ -21,6 +21,7 @@ struct Options {
   std::vector<std::string> options; // KEY=VALUE
   std::string target;               ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
+  std::string gradients;
   std::string emit;
   std::string diagnostics = "text";
   std::string output;

@@ -50,6 +50,9 @@ void addProgramOptions(CLI::App &command, Options &options, const std::string &a
   command.add_option("--option", options.options, "a compiler option, KEY=VALUE")
       ->take_all()
       ->expected(1);
+  command.add_option("--grad", options.gradients,
+                     "compute the gradients of the function's scalar result with respect to these "
+                     "parameters, as names or numbers: w,b");
   command.add_option("--diagnostics", options.diagnostics, "the format of diagnostics")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -80,7 +83,8 @@ CLI::App *addRun(CLI::App &app, Options &options) {
   addProgramOptions(*command, options);
   command->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
   command->add_flag("--check", options.check,
-                    "compare with the float64 reference and its error bound");
+                    "compare with the float64 reference and its error bound; gradients also with "
+                    "finite differences");
   command->add_option("--reference", options.reference,
                       "check against this program: FILE or FILE::FUNCTION");
   command->add_flag("--time", options.time, "measure the time of a call");

@@ -117,6 +117,8 @@ struct Resolution {
   std::string text;
   std::string scope;
   SourceText source;
+  /// Of a function: the gradients of it that are meant, as in the option `grad`; empty for itself.
+  std::string gradients;
   /// For a missing name: existing names, for "did you mean".
   std::vector<std::string> candidates;
 };
@@ -139,6 +141,7 @@ struct Request {
   /// Null: the text is a whole file and resolves its names itself.
   Resolver *resolver = nullptr;
   /// Options of the decorator and of the caller ("numerics", "matmul", …), for `gir.numerics`.
+  /// "grad" asks for gradients of the function instead: "grad:w,b" (lib/Frontend/Sema/Gradients.h).
   std::vector<std::pair<std::string, std::string>> options;
 };
 

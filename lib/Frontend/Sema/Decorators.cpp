@@ -39,6 +39,7 @@ static const std::vector<Option> &knownOptions() {
       {"profiling", Option::Bool},
       {"tuning", Option::Bool},
       {"target", Option::Anything},
+      {"grad", Option::Anything},
   };
   return *options;
 }
