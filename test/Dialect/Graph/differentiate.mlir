@@ -97,6 +97,20 @@ func.func @scan(%x: !BS, %g: !BS) -> !BS {
   return %0 : !BS
 }
 
+// The cotangents of the halves of a tensor are one concatenation.
+// CHECK-LABEL: func @halves
+// CHECK-NEXT: %[[A:.*]] = gir.map neg(%arg2)
+// CHECK-NEXT: %[[R:.*]] = gir.concat 0(%arg1, %[[A]])
+// CHECK-NEXT: return %[[R]]
+func.func @halves(%x: !gir.tensor<"2*S", f32>, %g: !S, %h: !S) -> !gir.tensor<"2*S", f32> {
+  %a = gir.slice %x starts ["0"] steps [1] : !gir.tensor<"2*S", f32> -> !S
+  %b = gir.slice %x starts ["S"] steps [1] : !gir.tensor<"2*S", f32> -> !S
+  %c = gir.map neg(%b) : (!S) -> !S
+  %0 = gir.vjp of(%a, %c) cotangents(%g, %h) wrt(%x)
+     : (!S, !S, !S, !S, !gir.tensor<"2*S", f32>) -> !gir.tensor<"2*S", f32>
+  return %0 : !gir.tensor<"2*S", f32>
+}
+
 // Nothing passes through integers and constants of gradients: the gradient is zero.
 // CHECK-LABEL: func @stopped
 // CHECK-NOT: gir.stop_gradient
