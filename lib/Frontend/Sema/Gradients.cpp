@@ -171,8 +171,8 @@ private:
   bool markInputs();
   bool callFunction();
   std::optional<Value> output(const Value &value, bool isScalar);
-  std::optional<std::vector<mlir::Value>> given(size_t first, llvm::ArrayRef<mlir::Value> like,
-                                                std::string_view what);
+  std::optional<std::vector<mlir::Value>>
+  given(llvm::ArrayRef<size_t> places, llvm::ArrayRef<mlir::Value> like, std::string_view what);
   std::vector<mlir::Value> vjp(llvm::ArrayRef<mlir::Value> outputs,
                                llvm::ArrayRef<mlir::Value> cotangents,
                                llvm::ArrayRef<mlir::Value> inputs);
@@ -274,12 +274,13 @@ std::optional<Value> GradientCall::output(const Value &value, bool isScalar) {
   return tensor;
 }
 
-/// The values of the parameters after the function's own, of the types of `like`.
-std::optional<std::vector<mlir::Value>>
-GradientCall::given(size_t first, llvm::ArrayRef<mlir::Value> like, std::string_view what) {
+/// The values of these parameters, which must have the types of `like`.
+std::optional<std::vector<mlir::Value>> GradientCall::given(llvm::ArrayRef<size_t> places,
+                                                            llvm::ArrayRef<mlir::Value> like,
+                                                            std::string_view what) {
   std::vector<mlir::Value> values;
-  for (auto [i, other] : llvm::enumerate(like)) {
-    const Value &value = argument(first + i);
+  for (auto [place, other] : llvm::zip(places, like)) {
+    const Value &value = argument(place);
     Value expected = Value::ofTensor(other);
     bool isNumber = value.isNumber() && expected.rank() == 0;
     if (value.isError())
@@ -290,8 +291,7 @@ GradientCall::given(size_t first, llvm::ArrayRef<mlir::Value> like, std::string_
       fits = in.sizes.equal(value.shape()[d], expected.shape()[d], range);
     if (!fits && !isNumber) {
       in.error(range, "expected " + describe(expected) + " as " + std::string(what) + " '" +
-                          std::string(gradient.params[first + i].name) + "', found " +
-                          describe(value));
+                          std::string(gradient.params[place].name) + "', found " + describe(value));
       return std::nullopt;
     }
     values.push_back(emit.materialise(value, Emitter::dtype(expected), expected.shape()));
@@ -365,16 +365,25 @@ Value GradientCall::runProduct() {
         .error(returnedRange(), "expected " + counted(request.results, "result") + " of '" +
                                     gradient.of->name + "', found " + std::to_string(parts.size()))
         .help("write results=" + std::to_string(parts.size()));
+  // The cotangents of integers among several results are ignored.
   std::vector<mlir::Value> outputs;
-  for (const Value &part : parts) {
+  std::vector<size_t> places;
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    if (parts.size() > 1 && part.isTensor() && !isFloatTensor(part))
+      continue;
     std::optional<Value> tensor = output(part, /*isScalar=*/false);
     if (!tensor)
       return Value::error();
     outputs.push_back(tensor->tensor);
+    places.push_back(gradient.numParams + i);
   }
   warnUnused(outputs);
-  auto others = isVjp ? given(gradient.numParams, outputs, "the cotangent")
-                      : given(gradient.numParams, inputs, "the tangent");
+  if (!isVjp) {
+    places.resize(inputs.size());
+    std::iota(places.begin(), places.end(), gradient.numParams);
+  }
+  auto others =
+      isVjp ? given(places, outputs, "the cotangent") : given(places, inputs, "the tangent");
   if (!others)
     return Value::error();
   std::vector<mlir::Value> made;
