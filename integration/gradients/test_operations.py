@@ -164,6 +164,7 @@ def test_binary(expression):
     check_gradients(f, x, y, wrt=(0, 1))
 
 
+@pytest.mark.filterwarnings("ignore:the result of 'f' does not depend on 'v'")
 @pytest.mark.parametrize("expression", SHAPED)
 def test_shaped(expression):
     f = define(weighed(expression, "x, v, i"))
@@ -172,6 +173,39 @@ def test_shaped(expression):
     tolerance = 1e-2 if "fp32" in expression else 1e-6
     check_differences(f, x, v, i, wrt=(0, 1), tolerance=tolerance)
     check_gradients(f, x, v, i, wrt=(0, 1))
+
+
+SECOND = (
+    *(f"tsr.{expression}" for expression in UNARY),
+    "x.prod(dim=1)",
+    "x.var(dim=1)",
+    "x.std(dim=1)",
+    "x.logsumexp(dim=1)",
+    "x.softmax(dim=1)",
+    "x.log_softmax(dim=0)",
+    "x.cumsum(dim=1) * x",
+    "x.cumprod(dim=0)",
+    "x.sort(dim=1)[0] ** 2",
+    "x.amax(dim=1) ** 2",
+    "x.T @ x",
+    "tsr.layer_norm(x, (7,), x[0], x[1])",
+    "tsr.rms_norm(x, (7,), x[0])",
+    "x[::2, 1:] ** 3",
+    "x[tsr.arange(3)] ** 2",
+    "tsr.concat((x * x, x), dim=0) ** 2",
+)
+
+
+@pytest.mark.parametrize("expression", SECOND)
+def test_second_derivative(expression):
+    """The gradient of a weighed sum of the gradient."""
+    low, high = UNARY.get(expression.removeprefix("tsr."), (0.3, 2.5))
+    text = weighed(expression, "x").replace("def f", "def inner")
+    text += "\n\n@tsr.function\n" + weighed("tsr.grad(inner)(x)", "x")
+    f = define(text)
+    x = random((5, 7), "fp64", low=low, high=high)
+    check_differences(f, x, tolerance=1e-5)
+    check_gradients(f, x)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
