@@ -101,7 +101,8 @@ typedef struct tessera_option {
 ///   {"kind": "tuple", "value": [answer, …]}        lists too
 ///   {"kind": "function", "id": "1", "name": "gelu", "source": "…", "file": "…", "line": 12,
 ///    "column": 4}                                  a @tsr.function: text, its location, and the
-///                                                  columns of indentation that were removed
+///                                                  columns of indentation that were removed; with
+///                                                  "grad": "grad:w", its gradient (option `grad`)
 ///   {"kind": "module", "value": "tessera" | "math" | other name}
 ///   {"kind": "operation", "module": "tessera" | "math", "name": "softmax"}
 ///   {"kind": "array", "value": "numpy.ndarray"}    an error: arrays must be passed as arguments

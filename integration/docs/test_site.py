@@ -127,7 +127,7 @@ def test_pages_have_text(site):
 
 def test_outputs_of_the_tutorial(site):
     steps = sorted((site / "tutorial").glob("*.html"))
-    assert len(steps) == 5
+    assert len(steps) == 6
     for step in steps:
         assert 'class="output"' in step.read_text(), step
 

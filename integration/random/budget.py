@@ -23,6 +23,7 @@ def judge(
     calls: int = 1,
     mode: tuple[str, ...] = (),
     options: str = "",
+    unjudged: float = UNJUDGED,
 ) -> None:
     """`options` are those of run.py that repeat it."""
     count = max(1, round(count * SHARE))
@@ -44,6 +45,6 @@ def judge(
         f"only {right} of {count} programs are right, {len(results)} were reached in {SECONDS:.0f} s; {reasons}"
     )
     nothing = run.unjudged(results)
-    assert len(nothing) <= UNJUDGED * count, (
+    assert len(nothing) <= unjudged * count, (
         f"{len(nothing)} of {count} programs compare nothing, as {nothing[:5]}"
     )

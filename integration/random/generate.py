@@ -52,6 +52,31 @@ class Program:
     operations: list[str]
     pairs: set[tuple[str, str]]
     heavy: int  # reductions and contractions
+    results: list[str]  # the types of the results
+
+    @property
+    def loss(self) -> str:
+        """A scalar function of the program's float results, for its gradients; empty if there is
+        none, or no parameter to differentiate."""
+        if not self.differentiable or not any(dtype in FLOATS for dtype in self.results):
+            return ""
+        names = [f"r{i}" for i in range(len(self.results))]
+        parts = [
+            f"tsr.sin({name}.to({'fp64' if dtype == 'fp64' else 'fp32'})).sum()"
+            for name, dtype in zip(names, self.results)
+            if dtype in FLOATS
+        ]
+        arguments = ", ".join(p.name for p in self.parameters)
+        return (
+            f"@tsr.function\ndef {self.name}_loss({arguments}):\n"
+            f"    {', '.join(names)} = {self.name}({arguments})\n"
+            f"    return {' + '.join(parts)}\n"
+        )
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The parameters that are floats."""
+        return tuple(p.name for p in self.parameters if p.dtype in FLOATS)
 
     def sizes(self, variant: int) -> dict[str, int]:
         """Sizes of the symbols; each variant calls the same function with other ones."""
@@ -255,6 +280,7 @@ class Builder:
             self.operations,
             self.pairs,
             heavy,
+            [v.dtype for v in results],
         )
 
 
@@ -268,8 +294,9 @@ def generate(seed: int) -> Program:
     return Builder(seed).build()
 
 
-def module_source(programs: list[Program]) -> str:
-    return "\n\n".join([HEADER, *(p.source for p in programs)])
+def module_source(programs: list[Program], with_losses: bool = False) -> str:
+    losses = [p.loss for p in programs] if with_losses else []
+    return "\n\n".join([HEADER, *(p.source for p in programs), *losses])
 
 
 if __name__ == "__main__":

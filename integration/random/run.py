@@ -2,7 +2,7 @@
 """Runs random programs against the reference.
 
     run.py --seeds 0:20000 [--report FILE] [--jobs N] [--seconds N] [--calls N]
-           [--simulate CHIP | --interpret CHIP | --assemble ptx|tileir [--chips CHIP,…]]
+           [--gradients | --simulate CHIP | --interpret CHIP | --assemble ptx|tileir [--chips CHIP,…]]
 
 Every seed is one program, called with two sets of sizes (--calls); results must be within the
 reference's bound. Nine tenths of the time are code generation, since each set of sizes is compiled.
@@ -13,7 +13,8 @@ in full). The last lines count the outcomes and the covered pairs of operations 
 other's operand). generate.py SEED shows one program. --seeds commit:3000 runs as many programs,
 from a seed that depends on the commit's hash (seeds.py).
 
-With --simulate the kernels of the PTX backend run in the simulator (docs/simulator.md), which
+With --gradients, a scalar of the float results is differentiated with respect to every float
+argument, and the gradients are compared with those of the reference. With --simulate the kernels of the PTX backend run in the simulator (docs/simulator.md), which
 executes placed Tile IR and rounds each operation separately. With --interpret an interpreter runs
 their PTX as the runtime launches it, after LLVM fused multiplications with additions
 (integration/ptx/ptx_calls.py; it needs the build tree). With --assemble they are compiled to PTX or
@@ -188,7 +189,7 @@ def run(
     mode: tuple[str, ...] = (),
 ) -> dict[int, dict]:
     """Runs the seeds that the report lacks, within a time; returns all results of the range. `mode`
-    is empty for the CPU, or ("simulate", chip), ("interpret", chip) or ("assemble", backend,
+    is empty for the CPU, or ("gradients",), ("simulate", chip), ("interpret", chip) or ("assemble", backend,
     chips…)."""
     known = {
         seed
@@ -262,6 +263,7 @@ def main() -> int:
         help=f"sets of sizes of a program, default {VARIANTS}",
     )
     other = parser.add_mutually_exclusive_group()
+    other.add_argument("--gradients", action="store_true", help="compute gradients of programs")
     other.add_argument(
         "--simulate", default="", metavar="CHIP", help="simulate kernels for a GPU, such as sm_90"
     )
@@ -280,7 +282,9 @@ def main() -> int:
     except ValueError:
         parser.error(f"expected FIRST:END or commit:COUNT, got '{arguments.seeds}'")
     mode: tuple[str, ...] = ()
-    if arguments.simulate:
+    if arguments.gradients:
+        mode = ("gradients",)
+    elif arguments.simulate:
         mode = ("simulate", arguments.simulate)
     elif arguments.interpret:
         mode = ("interpret", arguments.interpret)

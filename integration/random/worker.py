@@ -1,10 +1,12 @@
 """Runs a range of seeds in this process and writes one JSON line per seed.
 
-    worker.py FIRST END REPORT DEADLINE CALLS [simulate CHIP | interpret CHIP | assemble BACKEND CHIP…]
+    worker.py FIRST END REPORT DEADLINE CALLS
+              [gradients | simulate CHIP | interpret CHIP | assemble BACKEND CHIP…]
 
 A line is {"seed", "status": "ok" | "wrong" | "error" | "skipped", "message", "calls", "excluded",
 "checked"}. The line {"start": seed} precedes each: a seed that was started and has no result
 crashed the process. No seed is started after the deadline (of the monotonic clock). With
+`gradients`, the gradients of each program are computed instead. With
 `simulate`, the kernels of the PTX backend are simulated instead; with `interpret`, their PTX is
 interpreted; with `assemble`, each program is compiled for one of the chips, in turn, and must be
 assembled by NVIDIA's assembler. A program that the compiler rejects with a message is skipped.
@@ -99,6 +101,15 @@ def check(program: Program, function, calls: int) -> dict:
     return {"status": "ok", "calls": calls, "excluded": excluded, "checked": checked}
 
 
+def differentiate(program: Program, function, calls: int) -> dict:
+    """Compiled gradients of the float results against the differentiated reference."""
+    import tessera
+
+    if not program.loss:
+        return {"status": "skipped", "message": "nothing to differentiate"}
+    return check(program, tessera.grad(function, wrt=program.differentiable), calls)
+
+
 def simulate(program: Program, function, calls: int, chip: str) -> dict:
     """No race, no out-of-bounds access, no early use, and results within their bounds."""
     from tessera import TesseraError
@@ -168,9 +179,9 @@ def interpret(program: Program, function, calls: int, chip: str) -> dict:
     return {"status": "ok", "calls": calls, "checked": checked}
 
 
-def load(programs: list[Program], folder: Path):
+def load(programs: list[Program], folder: Path, with_losses: bool):
     path = folder / f"random_{programs[0].seed}.py"
-    path.write_text(module_source(programs))
+    path.write_text(module_source(programs, with_losses))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -183,6 +194,8 @@ def main() -> None:
     run = check
     if mode[:1] == ["simulate"]:
         run = functools.partial(simulate, chip=mode[1])
+    elif mode[:1] == ["gradients"]:
+        run = differentiate
     elif mode[:1] == ["interpret"]:
         run = functools.partial(interpret, chip=mode[1])
     elif mode[:1] == ["assemble"]:
@@ -190,13 +203,15 @@ def main() -> None:
     with open(report, "a", buffering=1) as out, tempfile.TemporaryDirectory() as folder:
         for start in range(first, end, PER_MODULE):
             programs = [generate(seed) for seed in range(start, min(start + PER_MODULE, end))]
-            module = load(programs, Path(folder))
+            with_losses = mode[:1] == ["gradients"]
+            module = load(programs, Path(folder), with_losses)
             for program in programs:
                 if time.monotonic() > deadline:
                     return
                 print(json.dumps({"start": program.seed}), file=out)
                 signal.setitimer(signal.ITIMER_PROF, SIMULATED_SECONDS if mode else SECONDS)
-                function = getattr(module, program.name)
+                suffix = "_loss" if with_losses and program.loss else ""
+                function = getattr(module, program.name + suffix)
                 try:
                     line = run(program, function, calls)
                 except Exception as error:

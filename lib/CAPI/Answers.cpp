@@ -95,6 +95,7 @@ Resolution resolutionOf(const Object &object) {
     resolution.text = stringOf(object, "name");
     resolution.scope = stringOf(object, "id");
     resolution.source = sourceOf(object);
+    resolution.gradients = stringOf(object, "grad");
   } else if (kind == "module") {
     resolution.kind = Resolution::Module;
     resolution.text = stringOf(object, "value");

@@ -24,6 +24,10 @@ static Operation *findOp(ModuleOp module, llvm::function_ref<bool(Operation *)> 
   return found;
 }
 
+static Operation *findGradient(ModuleOp module) {
+  return findOp(module, [](Operation *op) { return isa<gir::VjpOp, gir::StopGradientOp>(op); });
+}
+
 static Operation *findComposite(ModuleOp module) {
   // The scheduler lowers additions at gather indices itself: it knows how the target adds them.
   return findOp(module, [](Operation *op) {
@@ -96,6 +100,8 @@ static Operation *findHazard(ModuleOp module) {
 
 llvm::ArrayRef<Contract> contracts() {
   static constexpr Contract all[] = {
+      {"no gradient is left to compute", "gir-differentiate", Stage::Sched, Stage::Placed,
+       findGradient},
       {"no composite operation is left", "gir-decompose", Stage::Sched, Stage::Placed,
        findComposite},
       {"no operation of Graph IR is left to schedule", "convert-graph-to-sched", Stage::Sched,

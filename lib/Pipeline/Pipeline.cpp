@@ -400,6 +400,10 @@ void withGraph(const CompileRequest &request, CompileResult &result,
       return compilation.fail(Outcome::BadRequest,
                               "expected source text or IR of stage 'graph', got stage '" +
                                   std::string(stageName(compilation.stage())) + "'");
+    if (!compilation.advance(Stage::Graph, [](OpPassManager &manager) {
+          manager.addPass(gir::createGraphDifferentiate());
+        }))
+      return;
     compilation.consume([&] { return consume(compilation.getModule()); });
   });
 }

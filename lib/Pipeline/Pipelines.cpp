@@ -71,6 +71,7 @@ void addCandidatePasses(OpPassManager &manager, const Backend &backend) {
 void addStagePasses(OpPassManager &manager, Stage next, const Backend &backend) {
   switch (next) {
   case Stage::Graph:
+    manager.addPass(gir::createGraphDifferentiate());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     return;

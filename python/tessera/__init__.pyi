@@ -230,7 +230,7 @@ class Tensor:
         """sums of all elements up to each"""
 
     def detach(self) -> Tensor:
-        """x itself: there are no gradients"""
+        """as stop_gradient"""
 
     def dim(self) -> _int:
         """the number of dimensions"""
@@ -542,6 +542,9 @@ class Tensor:
     def std(self, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
         """standard deviation of elements"""
 
+    def stop_gradient(self) -> Tensor:
+        """x itself, as a constant of gradients"""
+
     def sub(self, y: Operand, *, alpha: _float = ...) -> Tensor:
         """x - y"""
 
@@ -826,6 +829,9 @@ def gelu(x: Operand, approximate: str = ...) -> Tensor:
 def ger(x: Operand, y: Operand) -> Tensor:
     """as outer"""
 
+def grad(f: Callable[..., Any], argnums: _int | Sequence[_int] | None = ..., *, wrt: str | Sequence[str] | None = ..., has_aux: _bool = ...) -> Function:
+    """the function that computes gradients of the scalar that f returns"""
+
 def greater(x: Operand, y: Operand) -> Tensor:
     """x > y"""
 
@@ -858,6 +864,9 @@ def isinf(x: Operand) -> Tensor:
 
 def isnan(x: Operand) -> Tensor:
     """whether x is nan"""
+
+def jvp(f: Callable[..., Any], argnums: _int | Sequence[_int] | None = ..., *, wrt: str | Sequence[str] | None = ...) -> Function:
+    """the function that computes f and its derivative from the arguments of f and tangents"""
 
 def layer_norm(x: Operand, normalized_shape: Sizes | None = ..., weight: Operand | None = ..., bias: Operand | None = ..., eps: _float = ...) -> Tensor:
     """the last dimensions shifted to mean 0, scaled to variance 1"""
@@ -1072,6 +1081,9 @@ def stack(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ...
 def std(x: Operand, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """standard deviation of elements"""
 
+def stop_gradient(x: Operand) -> Tensor:
+    """x itself, as a constant of gradients"""
+
 def sub(x: Operand, y: Operand, *, alpha: _float = ...) -> Tensor:
     """x - y"""
 
@@ -1117,6 +1129,9 @@ def trunc(x: Operand) -> Tensor:
 def unsqueeze(x: Operand, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """a new dimension of size 1"""
 
+def value_and_grad(f: Callable[..., Any], argnums: _int | Sequence[_int] | None = ..., *, wrt: str | Sequence[str] | None = ..., has_aux: _bool = ...) -> Function:
+    """as grad, with the value of f before the gradients"""
+
 def var(x: Operand, dim: Dims | None = ..., correction: _float = ..., keepdim: _bool = ..., unbiased: _bool | None = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Tensor:
     """variance of elements"""
 
@@ -1125,6 +1140,9 @@ def vector_norm(x: Operand, ord: _float = ..., dim: Dims | None = ..., keepdim: 
 
 def view(x: Operand, *shape: Sizes) -> Tensor:
     """as reshape"""
+
+def vjp(f: Callable[..., Any], argnums: _int | Sequence[_int] | None = ..., *, wrt: str | Sequence[str] | None = ..., results: _int = ...) -> Function:
+    """the function that computes gradients from the arguments of f and cotangents of its results"""
 
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """y where the condition holds, else z"""

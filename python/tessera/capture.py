@@ -198,7 +198,9 @@ class Resolver:
         if dtype is not None:
             return {"kind": "dtype", "value": dtype.name}
         if isinstance(value, _tessera.Function) and hasattr(value, "__wrapped__"):
-            return self._function(value.__wrapped__, scope, name)
+            answer = self._function(value.__wrapped__, scope, name)
+            gradients = getattr(value, "_options", {}).get("grad")
+            return {**answer, "grad": gradients} if gradients else answer
         if isinstance(value, types.FunctionType) and value.__name__ != "<lambda>":
             return self._function(value, scope, name)
         kind = "array" if is_array(value) else "unknown"

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from . import _tessera, tools
 from .capture import Questions, Resolver, Source
-from .errors import TesseraError, compile_error
+from .errors import TesseraError, compile_error, warn
 
 _FORMAT = 4
 _STATUS_OK = 0
@@ -112,6 +112,7 @@ class Unit:
         result = {"questions": request["resolve"], **_tessera.compile(request)}
         if result["status"] != _STATUS_OK:
             raise compile_error(result["text"], result["diagnostics"], self.name)
+        warn(result["diagnostics"])
         return result
 
     def classes(self) -> list:

@@ -95,6 +95,15 @@ def compile_error(text: str, records: list, function: str = "") -> CompileError:
     )
 
 
+def warn(records: list) -> None:
+    """Python's warnings for those among the diagnostics."""
+    import warnings
+
+    for severity, file, line, *_, message, _fixits in records:
+        if _SEVERITIES[severity] == "warning":
+            warnings.warn_explicit(message, UserWarning, file or "<tessera>", line or 1)
+
+
 # -- tracebacks ---------------------------------------------------------------------------------
 
 _CALL = re.compile(r"(?:in the call of|the value of) '(.+)' (?:is needed )?here")

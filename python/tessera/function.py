@@ -50,7 +50,7 @@ class Function(_tessera.Function):
         self._reset()
 
     def _reset(self) -> None:
-        self._parameters = Parameters(self.__wrapped__)
+        self._parameters = self._make_parameters()
         self._lock = threading.RLock()
         self._names: list[tuple[str, str]] = []
         self._tables: dict[str, tuple[Any, list[Specialization]]] = {}
@@ -62,6 +62,9 @@ class Function(_tessera.Function):
         self._configure(
             self._parameters.kinds, self._parameters.required if quick else len(names) + 1
         )
+
+    def _make_parameters(self) -> Parameters:
+        return Parameters(self.__wrapped__)
 
     def __repr__(self) -> str:
         return f"<tessera function {self.__qualname__}>"

@@ -46,4 +46,18 @@ class Operation:
         return f"<operation tsr.{self.__name__}>"
 
 
-OPERATIONS = {name: Operation(name, *entry) for name, entry in ENTRIES.items()}
+class Transformation(Operation):
+    """An operation on functions, which has the same meaning outside of them."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from .gradients import make
+
+        return make(self.__name__, *args, **kwargs)
+
+
+_TRANSFORMATIONS = ("grad", "value_and_grad", "vjp", "jvp")
+
+OPERATIONS = {
+    name: (Transformation if name in _TRANSFORMATIONS else Operation)(name, *entry)
+    for name, entry in ENTRIES.items()
+}

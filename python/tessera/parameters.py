@@ -85,6 +85,14 @@ class Parameters:
         }
         self.writes = any(region.is_written for region in self.regions.values())
 
+    def append(self, names: list[str]) -> None:
+        """Adds parameters that must be given by position; those before them must be given, too."""
+        self.names = [*self.names, *names]
+        self.positional = len(self.names)
+        self.defaults = {}
+        self.annotations.update(dict.fromkeys(names))
+        self.kinds += "a" * len(names)
+
     @property
     def required(self) -> int:
         """The number of positional arguments that the fast path needs; larger than their number:

@@ -22,6 +22,7 @@ struct Options {
   std::string target;               ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
   std::string schedule; ///< what replaces the scheduler's choices
+  std::string gradients; ///< parameters, "w,b"
   std::string emit;
   std::string diagnostics = "text";
   std::string output;

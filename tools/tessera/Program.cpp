@@ -235,6 +235,8 @@ bool Program::read(const std::string &name, const Options &given) {
     }
     program.options.emplace_back(std::move(key), option.substr(equals + 1));
   }
+  if (!given.gradients.empty())
+    program.options.emplace_back("grad", "grad:" + given.gradients);
   if (!readFile())
     return false;
   const std::string &file = program.file;

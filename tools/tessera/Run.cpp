@@ -5,6 +5,7 @@
 // kernel wrote is found.
 //
 //===----------------------------------------------------------------------===//
+#include "Differences.h"
 #include "Inputs.h"
 #include "Numbers.h"
 #include "Program.h"
@@ -157,6 +158,8 @@ int checkResults(Program &program, const Call &call, const Inputs &inputs, const
     }
     good &= checkResult(call, i, expected);
   }
+  if (good && !options.gradients.empty())
+    return checkDifferences(options, inputs, reference.get());
   return good ? Success : Failure;
 }
 

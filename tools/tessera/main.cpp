@@ -54,6 +54,9 @@ void addProgramOptions(CLI::App &command, Options &options, const std::string &a
       "--schedule", options.schedule,
       "choices that replace the scheduler's: 'tile.m=128,num_stages=4' for the first "
       "kernel, 'kernel=1,num_warps=8' for another; several are separated by ';'");
+  command.add_option("--grad", options.gradients,
+                     "compute the gradients of the function's scalar result with respect to these "
+                     "parameters, as names or numbers: w,b");
   command.add_option("--diagnostics", options.diagnostics, "the format of diagnostics")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -84,7 +87,8 @@ CLI::App *addRun(CLI::App &app, Options &options) {
   addProgramOptions(*command, options);
   command->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
   command->add_flag("--check", options.check,
-                    "compare with the float64 reference and its error bound");
+                    "compare with the float64 reference and its error bound; gradients also with "
+                    "finite differences");
   command->add_option("--reference", options.reference,
                       "check against this program: FILE or FILE::FUNCTION");
   command->add_flag("--time", options.time, "measure the time of a call");

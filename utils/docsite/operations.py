@@ -65,12 +65,16 @@ class Example:
     arguments: dict[str, str] = field(default_factory=dict)
     text: str = ""
     before: str = ""
+    helper: str = ""  # another function
 
     @property
     def source(self) -> str:
         parameters = ", ".join(self.arguments)
         before = f"    {self.before}\n" if self.before else ""
-        return f"@tsr.function\ndef example({parameters}):\n{before}    return {self.code}\n"
+        helper = f"@tsr.function\n{self.helper}\n\n" if self.helper else ""
+        return (
+            f"{helper}@tsr.function\ndef example({parameters}):\n{before}    return {self.code}\n"
+        )
 
     def function(self) -> Any:
         import tessera as tsr
@@ -174,8 +178,9 @@ class Operations:
         if name in self.examples:
             given = dict(self.examples[name])
             text, source, before = given.pop("text", ""), given.pop("code"), given.pop("before", "")
+            helper = given.pop("helper", "")
             arguments = given or (dict(self.default) if re.search(r"\bx\b", source) else {})
-            return Example(source, arguments, text, before)
+            return Example(source, arguments, text, before, helper)
         if self.ours[name]["signature"] == "x" and not self.ours[name]["property"]:
             call = f"tsr.{name}(x)" if self.ours[name]["function"] else f"x.{name}()"
             return Example(call, dict(self.default))

@@ -117,6 +117,8 @@ struct Resolution {
   std::string text;
   std::string scope;
   SourceText source;
+  /// Of a function: the gradients of it that are meant, as in the option `grad`; empty for itself.
+  std::string gradients;
   /// For a missing name: existing names, for "did you mean".
   std::vector<std::string> candidates;
 };
@@ -142,6 +144,7 @@ struct Request {
   /// pairs of elements takes longer than sorting by digits.
   bool sortsSequentially = false;
   /// Options of the decorator and of the caller ("numerics", "matmul", …), for `gir.numerics`.
+  /// "grad" asks for gradients of the function instead: "grad:w,b" (lib/Frontend/Sema/Gradients.h).
   std::vector<std::pair<std::string, std::string>> options;
 };
 

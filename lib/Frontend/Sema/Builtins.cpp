@@ -85,6 +85,7 @@ struct Registry {
     add("tessera.", sortBuiltins());
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
+    add("tessera.", gradientBuiltins());
     add("tessera.", lossBuiltins());
     add("tessera.", printBuiltins());
     add("math.", mathBuiltins());
@@ -192,7 +193,7 @@ static std::optional<std::string> foreignParameter(std::string_view keyword) {
   if (keyword == "device")
     return "tensors are made where the function runs";
   if (keyword == "requires_grad")
-    return "gradients are not part of the language";
+    return "tsr.grad(f, wrt=...) differentiates a function with respect to its parameters";
   if (keyword == "inplace")
     return "operations give new tensors";
   return std::nullopt;

@@ -103,6 +103,7 @@ std::vector<Builtin> randomBuiltins();
 std::vector<Builtin> sortBuiltins();
 std::vector<Builtin> linearBuiltins();
 std::vector<Builtin> normBuiltins();
+std::vector<Builtin> gradientBuiltins();
 std::vector<Builtin> lossBuiltins();
 std::vector<Builtin> printBuiltins();
 std::vector<Builtin> mathBuiltins();

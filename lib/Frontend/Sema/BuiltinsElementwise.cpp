@@ -130,6 +130,13 @@ static Value whereMethod(Args &args) {
                          {args.ranges[1], args.ranges[0], args.ranges[2]});
 }
 
+/// A maximum or minimum whose first operand is a number: elements that equal it have no gradient.
+static Value withoutGradientAtBound(Emitter &emit, const Value &result) {
+  if (auto op = result.isTensor() ? result.tensor.getDefiningOp<gir::MapOp>() : gir::MapOp())
+    op->setAttr(gir::kFirstTieAttr, emit.builder.getUnitAttr());
+  return result;
+}
+
 static Value clamp(Args &args) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
@@ -140,12 +147,15 @@ static Value clamp(Args &args) {
     if (!args[i].is(Value::None) && !isOperand(args, i))
       return Value::error();
   Value result = *x;
-  if (!args[1].is(Value::None))
-    result =
-        args.emit().map(ScalarOp::Maximum, {result, args[1]}, {args.ranges[0], args.ranges[1]});
-  if (!args[2].is(Value::None))
-    result =
-        args.emit().map(ScalarOp::Minimum, {result, args[2]}, {args.ranges[0], args.ranges[2]});
+  for (size_t i : {1, 2}) {
+    if (args[i].is(Value::None))
+      continue;
+    ScalarOp op = i == 1 ? ScalarOp::Maximum : ScalarOp::Minimum;
+    // Elements share the gradient with a tensor that they equal.
+    result = args[i].isNumber()
+                 ? withoutGradientAtBound(args.emit(), args.emit().map(op, {args[i], result}))
+                 : args.emit().map(op, {result, args[i]}, {args.ranges[0], args.ranges[i]});
+  }
   return result;
 }
 
@@ -189,10 +199,11 @@ static Value selu(Args &args) {
 
 /// log(1 + exp(x)), linear where the difference is negligible.
 static Value softplusOf(Emitter &emit, const Value &x) {
-  // max(x, 0) + log1p(exp(-|x|)) is accurate to rounding everywhere.
+  // max(x, 0) + log1p(exp(-|x|)) is accurate to rounding everywhere. The maximum is not relu: its
+  // derivative at 0 is 1/2.
   Value tail = emit.map(ScalarOp::Exp, {emit.map(ScalarOp::Neg, {emit.map(ScalarOp::Abs, {x})})});
   return emit.map(ScalarOp::Add,
-                  {emit.map(ScalarOp::Relu, {x}), emit.map(ScalarOp::Log1p, {tail})});
+                  {emit.map(ScalarOp::Maximum, {x, number(0)}), emit.map(ScalarOp::Log1p, {tail})});
 }
 
 /// A floating-point tensor; others are converted to fp32.
@@ -230,7 +241,8 @@ static Value mish(Args &args) {
 /// clamp(x / 6 + 1/2, 0, 1)
 static Value hardSigmoidOf(Emitter &emit, const Value &x) {
   Value line = emit.map(ScalarOp::Add, {emit.map(ScalarOp::Div, {x, number(6)}), number(0.5)});
-  return emit.map(ScalarOp::Minimum, {emit.map(ScalarOp::Maximum, {line, number(0)}), number(1)});
+  Value above = withoutGradientAtBound(emit, emit.map(ScalarOp::Maximum, {number(0), line}));
+  return withoutGradientAtBound(emit, emit.map(ScalarOp::Minimum, {number(1), above}));
 }
 
 static Value hardsigmoid(Args &args) {

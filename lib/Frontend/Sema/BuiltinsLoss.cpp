@@ -150,6 +150,9 @@ Value CrossEntropy::run() {
   if (!read())
     return Value::error();
   largest = reduce(emit, tessera::ReduceOp::Max, {x, {dim}, false});
+  // The loss does not depend on the shift.
+  largest = Value::ofTensor(gir::StopGradientOp::create(emit.builder, emit.loc(),
+                                                        largest.tensor.getType(), largest.tensor));
   Value shifted = emit.map(ScalarOp::Sub, {x, kept(largest)});
   logSum = emit.map(ScalarOp::Log, {overClasses(emit.map(ScalarOp::Exp, {shifted}))});
   bool probabilities = Emitter::isFloat(Emitter::dtype(target));

@@ -49,7 +49,7 @@ static Value norm(Args &args) {
   Value length;
   if (p == 2) {
     r->x = emit.map(ScalarOp::Square, {r->x});
-    length = emit.map(ScalarOp::Sqrt, {reduce(emit, tessera::ReduceOp::Sum, *r)});
+    length = rootOf(emit, reduce(emit, tessera::ReduceOp::Sum, *r));
   } else if (p == 0) {
     Value isSome = emit.map(ScalarOp::Ne, {r->x, Value::ofFloat(0)});
     r->x = emit.cast(isSome, Emitter::dtype(r->x), false);

@@ -67,6 +67,13 @@ bool sema::checkNotEmpty(Args &args, const Reduction &r) {
   return true;
 }
 
+Value sema::rootOf(Emitter &emit, const Value &x) {
+  Value root = emit.map(ScalarOp::Sqrt, {x});
+  if (auto op = root.isTensor() ? root.tensor.getDefiningOp<gir::MapOp>() : gir::MapOp())
+    op->setAttr(gir::kZeroAtZeroAttr, emit.builder.getUnitAttr());
+  return root;
+}
+
 bool sema::requireFloat(Args &args, const Value &x) {
   if (Emitter::isFloat(Emitter::dtype(x)))
     return true;
@@ -166,6 +173,12 @@ static Value maxOrMin(Args &args) {
   Value values = reduce(emit, args.builtin.reduce, *r);
   if (all)
     return values;
+  // The gradient goes to the element at the index.
+  mlir::Operation *op = r->dims.empty() ? nullptr : values.tensor.getDefiningOp();
+  while (op && !mlir::isa<gir::ReduceOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (op)
+    op->setAttr(gir::kFirstTieAttr, emit.builder.getUnitAttr());
   return Value::ofTuple({values, indexOfExtreme(emit, args.builtin.reduce, *r)});
 }
 
@@ -236,7 +249,7 @@ static Value variance(Args &args) {
 
 static Value standardDeviation(Args &args) {
   Value var = variance(args);
-  return var.isError() ? var : args.emit().map(ScalarOp::Sqrt, {var});
+  return var.isError() ? var : rootOf(args.emit(), var);
 }
 
 static Value logsumexp(Args &args) {

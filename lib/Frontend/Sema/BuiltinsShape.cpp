@@ -296,7 +296,6 @@ std::vector<Builtin> sema::shapeBuiltins() {
       {"numel", "x", method, numel, "the number of elements"},
       {"contiguous", "x", method, identity, "x itself: layouts are the compiler's"},
       {"clone", "x", method, identity, "x itself: tensors are values"},
-      {"detach", "x", method, identity, "x itself: there are no gradients"},
       {"transpose", "x, dim0=None, dim1=None", both, transpose, "two dimensions swapped"},
       {"swapaxes", "x, dim0, dim1", both, transpose, "two dimensions swapped"},
       {"swapdims", "x, dim0, dim1", both, transpose, "two dimensions swapped"},

@@ -201,6 +201,24 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
   return ok ? callee.result : Value::error();
 }
 
+Value Interpreter::invoke(const UserFunction &function, llvm::ArrayRef<Value> values,
+                          llvm::ArrayRef<SourceRange> ranges, const Expr *&returned) {
+  if (!checkFunction(function))
+    return Value::error();
+  Frame callee;
+  callee.function = &function;
+  callee.caller = frame;
+  frame = &callee;
+  bool ok = true;
+  for (auto [param, value, range] : llvm::zip(function.def->params, values, ranges))
+    ok &= bindParam(param, value, range);
+  if (ok)
+    runBody();
+  frame = callee.caller;
+  returned = callee.returned;
+  return ok ? callee.result : Value::error();
+}
+
 bool Interpreter::bindParam(const Param &param, const Value &value, SourceRange valueRange) {
   frame->locals[param.name] = value;
   if (param.annotation && value.isTensor()) {

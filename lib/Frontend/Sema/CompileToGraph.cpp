@@ -591,7 +591,7 @@ void Attempt::finish(mlir::func::FuncOp func) {
     options[key] = value;
   llvm::SmallVector<mlir::NamedAttribute> numerics;
   for (const auto &[key, value] : options)
-    if (key != "target")
+    if (key != "target" && key != "grad")
       numerics.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
   if (!numerics.empty())
     func->setAttr(kNumericsAttr, builder.getDictionaryAttr(numerics));

@@ -43,6 +43,7 @@ static const std::vector<Option> &knownOptions() {
       {"tuning", Option::Bool},
       {"schedule", Option::Anything},
       {"target", Option::Anything},
+      {"grad", Option::Anything},
   };
   return *options;
 }

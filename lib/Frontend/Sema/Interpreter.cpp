@@ -34,7 +34,8 @@ void ErrorBuilder::noteCalls(Diagnostic &diagnostic, const Frame *frame) {
   // Only both ends of a long chain are shown.
   std::vector<const Frame *> chain;
   for (const Frame *at = frame; at && at->caller; at = at->caller)
-    chain.push_back(at);
+    if (at->callSite.isValid()) // a gradient calls its function without one
+      chain.push_back(at);
   for (size_t i = 0; i < chain.size(); ++i) {
     if (chain.size() > 9 && i == 4) {
       diagnostic.note({}, "(" + std::to_string(chain.size() - 8) + " calls are not shown)");
@@ -77,6 +78,10 @@ bool Interpreter::spend(SourceRange range, uint64_t count) {
 //===------------------------------------------------------------------------------------------===//
 
 void Interpreter::runBody() {
+  if (frame->function->gradient) {
+    frame->result = runGradient(*frame->function->gradient);
+    return;
+  }
   const FunctionStmt &def = *frame->function->def;
   Flow flow = run(def.body);
   SourceRange range = def.nameRange;

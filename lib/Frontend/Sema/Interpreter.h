@@ -112,7 +112,13 @@ public:
   /// `self`, if not null, precedes the call's arguments.
   Value callFunction(const UserFunction &function, const Value *self, const ast::CallExpr &call);
   Value call(const Value &callee, const ast::CallExpr &call);
-  /// Binds parameter `index` of the frame's function to a value, checking its annotation.
+  /// Calls a function with a value for each parameter; `returned` is the expression that it
+  /// returned.
+  Value invoke(const UserFunction &function, llvm::ArrayRef<Value> values,
+               llvm::ArrayRef<SourceRange> ranges, const ast::Expr *&returned);
+  /// The result of the gradient of a function in the current frame (Gradients.cpp).
+  Value runGradient(const Gradient &gradient);
+  /// Binds a parameter of the frame's function to a value, checking its annotation.
   bool bindParam(const ast::Param &param, const Value &value, SourceRange valueRange);
 
   // Expressions (Expressions.cpp).

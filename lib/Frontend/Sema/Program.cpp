@@ -2,6 +2,7 @@
 #include "Program.h"
 
 #include "Builtins.h"
+#include "Gradients.h"
 #include "tessera/Frontend/Parse/Parser.h"
 
 #include <cmath>
@@ -396,7 +397,8 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
     break;
   case Resolution::Function: {
     value = Value::of(Value::Function);
-    value->function = program.resolvedFunction(answer.scope, answer.source, answer.text);
+    value->function = program.applyGradients(
+        program.resolvedFunction(answer.scope, answer.source, answer.text), answer.gradients);
     if (!value->function)
       return Value::error();
     break;
@@ -494,9 +496,33 @@ UserFunction *Program::resolvedFunction(const std::string &id, const SourceText 
   return function;
 }
 
+UserFunction *Program::applyGradients(UserFunction *function, const std::string &text) {
+  if (text.empty() || !function)
+    return function;
+  std::optional<std::vector<GradientRequest>> requests = parseGradients(text);
+  if (!requests) {
+    diagnostics.error(
+        {}, "expected 'KIND:PARAMETERS' for option 'grad', as in 'grad:w,b', found '" + text + "'");
+    return nullptr;
+  }
+  bool isMethod = request.function.find('.') != std::string::npos;
+  for (const GradientRequest &one : *requests)
+    if (function)
+      function = makeGradient(*this, *function, one, isMethod);
+  return function;
+}
+
 UserFunction *Program::load() {
   if (!checkOptions())
     return nullptr;
+  std::string gradients;
+  for (const auto &[name, value] : request.options)
+    if (name == "grad")
+      gradients = value;
+  return applyGradients(loadFunction(), gradients);
+}
+
+UserFunction *Program::loadFunction() {
   if (request.resolver) {
     size_t dot = request.function.rfind('.');
     std::string name =

@@ -44,11 +44,15 @@ public:
   virtual SourceRange importPlace() const { return {}; }
 };
 
+struct Gradient;
+
 /// A function of the user and the scope of its free names.
 struct UserFunction {
   const ast::FunctionStmt *def = nullptr;
   Scope *scope = nullptr;
   std::string name;
+  /// For the gradient of another function, which has no body of its own (Gradients.h).
+  std::shared_ptr<const Gradient> gradient = nullptr;
 };
 
 class Program {
@@ -58,6 +62,9 @@ public:
 
   /// The requested function, or null after an error.
   UserFunction *load();
+  /// The gradient that an option or a resolver's answer asks for; the function itself if `text` is
+  /// empty, null after an error.
+  UserFunction *applyGradients(UserFunction *function, const std::string &text);
 
   /// Parses a text with one function, and returns it.
   UserFunction *parseFunction(const SourceText &source, const std::string &name, Scope *scope);
@@ -75,6 +82,7 @@ public:
   std::map<std::string, std::string> options;
 
 private:
+  UserFunction *loadFunction();
   const ast::Module *parse(const SourceText &source, bool snippet);
   // Decorators (Decorators.cpp).
   void readDecorators(const FileScope &scope, const ast::FunctionStmt &def);

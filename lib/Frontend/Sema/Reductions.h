@@ -26,6 +26,8 @@ Value sumOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool 
 Value meanOver(Emitter &emit, const Value &x, llvm::ArrayRef<int64_t> dims, bool keep = false);
 /// Reports a reduction over an empty set without an identity; then returns false.
 bool checkNotEmpty(Args &args, const Reduction &r);
+/// The square root, whose gradient at 0 is 0 as that of a norm.
+Value rootOf(Emitter &emit, const Value &x);
 /// Reports an operand that is not floating point; then returns false.
 bool requireFloat(Args &args, const Value &x);
 /// The accumulation type of this type: fp32 for narrower ones.

@@ -622,3 +622,30 @@ func.func @f(%x: !gir.tensor<S, f32>) {
   %0 = gir.argsort %x first 16 : !gir.tensor<S, f32> -> !gir.tensor<8, i64>
   return
 }
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a floating point element type, got 'i64'}}
+  %0 = gir.vjp of(%n) cotangents(%n) wrt(%x)
+     : (!gir.tensor<S, i64>, !gir.tensor<S, i64>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %g: !gir.tensor<f32>) {
+  // expected-error @below {{expected a cotangent of type '!gir.tensor<S, f32>', got '!gir.tensor<f32>'}}
+  %0 = gir.vjp of(%x) cotangents(%g) wrt(%x)
+     : (!gir.tensor<S, f32>, !gir.tensor<f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %g: !gir.tensor<S, f32>) {
+  // expected-error @below {{expected a gradient of type '!gir.tensor<S, f32>', got '!gir.tensor<f32>'}}
+  %0 = gir.vjp of(%x) cotangents(%g) wrt(%x)
+     : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<f32>
+  return
+}

@@ -179,3 +179,13 @@ func.func @random(%n: !gir.tensor<S, i64>) -> !gir.tensor<S, i64> {
   %0 = gir.map philox(%n, %n, %n) : (!gir.tensor<S, i64>, !gir.tensor<S, i64>, !gir.tensor<S, i64>) -> !gir.tensor<S, i64>
   return %0 : !gir.tensor<S, i64>
 }
+
+// CHECK-LABEL: func @gradients
+func.func @gradients(%x: !gir.tensor<S, f32>, %g: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
+  // CHECK: gir.stop_gradient %{{.*}} : !gir.tensor<S, f32>
+  %0 = gir.stop_gradient %x : !gir.tensor<S, f32>
+  // CHECK: gir.vjp of(%{{.*}}) cotangents(%{{.*}}) wrt(%{{.*}}) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  %1 = gir.vjp of(%0) cotangents(%g) wrt(%x)
+     : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return %1 : !gir.tensor<S, f32>
+}

@@ -4,72 +4,14 @@
 // and converted back at the end. Infinite and empty inputs give the same results as in PyTorch.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "OpWriter.h"
 
 #include <limits>
-#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::gir;
-
-namespace {
-/// Builds the basic operations of one composite.
-class Writer {
-public:
-  Writer(OpBuilder &builder, Operation *op)
-      : builder(builder), loc(op->getLoc()), result(op->getResult(0)) {}
-
-  Value cast(Value x, Type element) {
-    if (type(x).getElementType() == element)
-      return x;
-    return CastOp::create(builder, loc, x, element, false);
-  }
-  /// The input in the composite's computation type.
-  Value widen(Value x) { return cast(x, accumulationType(type(x).getElementType())); }
-  /// The replacement of the composite's result.
-  Value finish(Value x) { return cast(x, type(result).getElementType()); }
-
-  Value map(ScalarOp op, ValueRange x) { return MapOp::create(builder, loc, op, x); }
-  Value constant(double value, Value like) {
-    return ConstantOp::create(builder, loc, type(like), value);
-  }
-  Value reduce(tessera::ReduceOp op, Value x, ArrayRef<int64_t> dims) {
-    return gir::ReduceOp::create(builder, loc, op, x, dims);
-  }
-  /// Broadcasts a value that lacks the dimensions `dims` of `like` to its shape.
-  Value expand(Value x, Value like, ArrayRef<int64_t> dims) {
-    SmallVector<int64_t> kept;
-    for (int64_t dim = 0; dim < int64_t(type(like).getRank()); ++dim)
-      if (!llvm::is_contained(dims, dim))
-        kept.push_back(dim);
-    return BroadcastOp::create(builder, loc, x, type(like).getShape(), kept);
-  }
-  /// The number of elements along `dims` of `x`, in the shape and element type of `like`.
-  Value count(Value x, ArrayRef<int64_t> dims, Value like) {
-    SymExpr size(1);
-    for (int64_t dim : dims)
-      size = size * type(x).getDim(dim);
-    Value number = cast(SizeOp::create(builder, loc, size), type(like).getElementType());
-    return BroadcastOp::create(builder, loc, number, type(like).getShape(), ArrayRef<int64_t>());
-  }
-  Value mean(Value x, ArrayRef<int64_t> dims) {
-    Value sum = reduce(tessera::ReduceOp::Sum, x, dims);
-    return map(ScalarOp::Div, {sum, count(x, dims, sum)});
-  }
-  /// Deviations from the mean along `dims`.
-  Value centre(Value x, ArrayRef<int64_t> dims) {
-    return map(ScalarOp::Sub, {x, expand(mean(x, dims), x, dims)});
-  }
-
-  static gir::TensorType type(Value x) { return mlir::cast<gir::TensorType>(x.getType()); }
-
-private:
-  OpBuilder &builder;
-  Location loc;
-  Value result;
-};
-} // namespace
+using Writer = gir::OpWriter;
 
 Value SoftmaxOp::decompose(OpBuilder &builder) {
   Writer w(builder, *this);
@@ -129,13 +71,6 @@ Value VarOp::decompose(OpBuilder &builder) {
     freedom = w.map(ScalarOp::Maximum, {freedom, w.constant(0, freedom)});
   }
   return w.finish(w.map(ScalarOp::Div, {sum, freedom}));
-}
-
-/// The last `rank` dimensions of a tensor.
-static SmallVector<int64_t> lastDims(Value x, int64_t rank) {
-  SmallVector<int64_t> dims(rank);
-  std::iota(dims.begin(), dims.end(), Writer::type(x).getRank() - rank);
-  return dims;
 }
 
 /// x / sqrt(mean(x^2) + eps) along `dims`.

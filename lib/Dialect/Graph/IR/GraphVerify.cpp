@@ -530,3 +530,28 @@ LogicalResult LayerNormOp::verify() {
   return verifyNorm(*this, getInput(), getRank(), {getScale(), getShift()});
 }
 LogicalResult RmsNormOp::verify() { return verifyNorm(*this, getInput(), getRank(), {getScale()}); }
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+LogicalResult VjpOp::verify() {
+  if (failed(expectCount(*this, "cotangents", getCotangents().size(), getOutputs().size())) ||
+      failed(expectCount(*this, "gradients", getGradients().size(), getInputs().size())))
+    return failure();
+  for (auto [output, cotangent] : llvm::zip(getOutputs(), getCotangents())) {
+    if (failed(expectFloat(*this, output)))
+      return failure();
+    if (output.getType() != cotangent.getType())
+      return emitOpError() << "expected a cotangent of type " << output.getType() << ", got "
+                           << cotangent.getType();
+  }
+  for (auto [input, gradient] : llvm::zip(getInputs(), getGradients())) {
+    if (failed(expectFloat(*this, input)))
+      return failure();
+    if (input.getType() != gradient.getType())
+      return emitOpError() << "expected a gradient of type " << input.getType() << ", got "
+                           << gradient.getType();
+  }
+  return success();
+}

@@ -72,6 +72,11 @@ inline constexpr llvm::StringLiteral kProductTypeAttr = "gir.product_type";
 /// The narrow type of all floating-point arguments and results of a function without explicit
 /// widening: values stored between kernels need no higher precision.
 inline constexpr llvm::StringLiteral kValueTypeAttr = "gir.value_type";
+/// On `gir.reduce max` and `min` of one dimension: the gradient goes to the first of equal elements
+/// instead of all of them. `gir-differentiate` removes it.
+inline constexpr llvm::StringLiteral kFirstTieAttr = "gir.first_tie";
+/// On `gir.map sqrt`: the derivative at 0 is 0, as that of a norm. `gir-differentiate` removes it.
+inline constexpr llvm::StringLiteral kZeroAtZeroAttr = "gir.zero_at_zero";
 
 /// The value of an option of the function's numerics policy; "" if it is not set.
 llvm::StringRef numericsOption(mlir::Operation *function, llvm::StringRef name);

@@ -45,4 +45,33 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   ];
 }
 
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::tessera::gir";
+  let description = [{
+    The derivative of an operation in reverse mode: the operation is linearized at its operands, and the linear map is
+    transposed. `gir-differentiate` calls it. An operation implements this interface or
+    `NonDifferentiableOpInterface`, and no operation implements both.
+
+    Conventions where a derivative does not exist are PyTorch's (docs/gradients.md).
+  }];
+  let methods = [
+    InterfaceMethod<[{Builds the cotangents of the operands from the result's cotangent, which has the result's type. There
+      is one entry per operand, of the operand's type; it is null if `wanted` is false for the operand, or if the
+      cotangent is zero.}],
+      "::llvm::SmallVector<::mlir::Value>", "buildVjp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$cotangent, "::llvm::ArrayRef<bool>":$wanted)>,
+  ];
+}
+
+def NonDifferentiableOpInterface : OpInterface<"NonDifferentiableOpInterface"> {
+  let cppNamespace = "::tessera::gir";
+  let description = [{
+    An operation without a derivative declares why.
+  }];
+  let methods = [
+    InterfaceMethod<"Why the operation has no derivative, as the end of a message: \"it returns indices\".",
+      "::llvm::StringRef", "getReason">,
+  ];
+}
+
 #endif

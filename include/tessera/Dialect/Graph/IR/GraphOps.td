@@ -7,14 +7,23 @@ include "tessera/Dialect/Graph/IR/GraphInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-class Graph_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Graph_Dialect, mnemonic, !listconcat([Pure], traits)> {
+defvar Graph_Differentiable = DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+defvar Graph_NonDifferentiable = DeclareOpInterfaceMethods<NonDifferentiableOpInterface>;
+
+/// Every operation has a derivative, or says why it has none.
+class Graph_Op<string mnemonic, list<Trait> traits = [], Trait derivative = Graph_Differentiable>
+    : Op<Graph_Dialect, mnemonic, !listconcat([Pure, derivative], traits)> {
   let hasVerifier = 1;
 }
 
 /// An operation of the decomposed graph.
 class Graph_BasicOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<GraphOpInterface>], traits)>;
+
+/// A basic operation without operands.
+class Graph_SourceOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<GraphOpInterface>], traits),
+               Graph_NonDifferentiable>;
 
 /// A reduction-like basic operation, which also has a monoid.
 class Graph_ReductionOp<string mnemonic> : Graph_Op<mnemonic,
@@ -27,7 +36,7 @@ class Graph_CompositeOp<string mnemonic, list<Trait> traits = []>
 // Sources
 //===----------------------------------------------------------------------===//
 
-def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
+def Graph_ConstantOp : Graph_SourceOp<"constant", [ConstantLike]> {
   let summary = "a tensor of one repeated number";
   let description = [{
     Every element is `value`, which is a float, integer or bool attribute of the element type.
@@ -45,7 +54,7 @@ def Graph_ConstantOp : Graph_BasicOp<"constant", [ConstantLike]> {
   let hasFolder = 1;
 }
 
-def Graph_SizeOp : Graph_BasicOp<"size"> {
+def Graph_SizeOp : Graph_SourceOp<"size"> {
   let summary = "the run-time value of a size expression";
   let description = [{
     A rank-0 i64 tensor holding the value of a size expression.
@@ -66,7 +75,7 @@ def Graph_SizeOp : Graph_BasicOp<"size"> {
   }];
 }
 
-def Graph_IotaOp : Graph_BasicOp<"iota"> {
+def Graph_IotaOp : Graph_SourceOp<"iota"> {
   let summary = "the index along one dimension";
   let description = [{
     Element `[i₀, i₁, …]` is `i_dim`.
@@ -354,7 +363,7 @@ def Graph_ScatterOp : Graph_Op<"scatter"> {
 // Checks
 //===----------------------------------------------------------------------===//
 
-def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
+def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>, Graph_NonDifferentiable]> {
   let summary = "makes the call fail unless all elements of a condition hold";
   let description = [{
     The error reports `value` of a failing element. Checks are asynchronous: results of a call that fails are undefined,
@@ -373,7 +382,7 @@ def Graph_CheckOp : Op<Graph_Dialect, "check", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Graph_PrintOp : Op<Graph_Dialect, "print", [MemoryEffects<[MemWrite]>]> {
+def Graph_PrintOp : Op<Graph_Dialect, "print", [MemoryEffects<[MemWrite]>, Graph_NonDifferentiable]> {
   let summary = "prints a tensor at the end of the call";
   let description = [{
     The value is kept in memory, and the host prints it after all kernels of the call, in program order. The operation
@@ -517,7 +526,7 @@ def Graph_LogSoftmaxOp : Graph_CompositeOp<"log_softmax", [AllTypesMatch<["input
   }];
 }
 
-def Graph_ArgSortOp : Graph_Op<"argsort"> {
+def Graph_ArgSortOp : Graph_Op<"argsort", [], Graph_NonDifferentiable> {
   let summary = "the indices that sort the last dimension";
   let description = [{
     The sort is stable, NaN is larger than all numbers, zeros are equal. Rows have fewer than 2³¹ elements.
@@ -625,6 +634,50 @@ def Graph_RmsNormOp : Graph_CompositeOp<"rms_norm"> {
     $input `rank` custom<PlainInt>($rank) `eps` custom<PlainFloat>($eps) (`scale` $scale^)?
     attr-dict `:` functional-type(operands, $result)
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+def Graph_VjpOp : Graph_Op<"vjp", [AttrSizedOperandSegments], Graph_NonDifferentiable> {
+  let summary = "gradients of values with respect to other values";
+  let description = [{
+    Result `i` is the sum over all outputs of the product of the output's cotangent and the derivative of the output with
+    respect to `inputs[i]` (a vector-Jacobian product). The inputs are independent variables: a derivative does not pass
+    through the operation that defines an input. The operation stands in the block of the outputs, after them.
+
+    `gir-differentiate` replaces it by the operations that compute the gradients, before any other pass.
+
+    ```mlir
+    %g:2 = gir.vjp of(%loss) cotangents(%one) wrt(%w, %b)
+       : (!gir.tensor<f32>, !gir.tensor<f32>, !gir.tensor<D, f32>, !gir.tensor<f32>)
+         -> (!gir.tensor<D, f32>, !gir.tensor<f32>)
+    ```
+  }];
+  let arguments = (ins Variadic<Graph_TensorType>:$outputs, Variadic<Graph_TensorType>:$cotangents,
+                       Variadic<Graph_TensorType>:$inputs);
+  let results = (outs Variadic<Graph_TensorType>:$gradients);
+  let assemblyFormat = [{
+    `of` `(` $outputs `)` `cotangents` `(` $cotangents `)` `wrt` `(` $inputs `)` attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Graph_StopGradientOp : Graph_Op<"stop_gradient", [AllTypesMatch<["input", "result"]>],
+                                    Graph_NonDifferentiable> {
+  let summary = "the same tensor, as a constant of gradients";
+  let description = [{
+    The derivative with respect to the operand is zero. `gir-differentiate` erases the operation.
+
+    ```mlir
+    %1 = gir.stop_gradient %0 : !gir.tensor<B, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input attr-dict `:` custom<FullType>(type($result))";
+  let hasVerifier = 0;
 }
 
 #endif

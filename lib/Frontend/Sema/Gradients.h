@@ -1,0 +1,60 @@
+//===- Gradients.h - Functions that compute gradients ---------------*- C++ -*-===//
+//
+// `tsr.grad(f, wrt="w")` is a function with the parameters of `f`. Calling it calls `f` with marked
+// arguments and emits `gir.vjp`; the pass `gir-differentiate` does the rest. The same function is
+// made for a request with the option `grad`, so that gradients inside and outside a @tsr.function
+// have one meaning.
+//
+// Results are a flat tuple: with `value_and_grad` the value first, then auxiliary results, then the
+// gradients. `vjp` has one more parameter for each result of `f`, its cotangent; `jvp` has one more
+// for each differentiated parameter, its tangent.
+//
+//===------------------------------------------------------------------------------------------===//
+#ifndef TESSERA_LIB_FRONTEND_SEMA_GRADIENTS_H
+#define TESSERA_LIB_FRONTEND_SEMA_GRADIENTS_H
+
+#include "Program.h"
+
+#include <deque>
+
+namespace tessera::sema {
+
+/// What is asked for, by names of parameters.
+struct GradientRequest {
+  enum Kind { Grad, ValueAndGrad, Vjp, Jvp } kind = Grad;
+  /// Names or numbers of parameters; empty for the first one, or for all floats (vjp and jvp).
+  std::vector<std::string> wrt;
+  /// Whether the gradients are a tuple, also if there is only one.
+  bool isTuple = false;
+  bool hasAux = false;
+  /// The number of results of the function, for vjp.
+  unsigned results = 1;
+  /// Where it is written; invalid if the caller of the compiler asks for it.
+  SourceRange range = {};
+  std::vector<SourceRange> wrtRanges = {};
+};
+
+/// The parts of a request's option `grad`: "value_and_grad:w,b:aux", separated by ';', the
+/// innermost first. Nothing if it is malformed.
+std::optional<std::vector<GradientRequest>> parseGradients(std::string_view text);
+
+/// A function made from another one.
+struct Gradient {
+  const UserFunction *of = nullptr;
+  GradientRequest request;
+  /// The differentiated parameters; empty for all floats.
+  std::vector<size_t> wrt;
+  size_t numParams = 0; ///< of the function
+  ast::FunctionStmt def;
+  std::vector<ast::Param> params;
+  std::deque<std::string> names; ///< of the parameters for cotangents and tangents
+};
+
+/// The gradient of a function, whose first parameter is an object if `isMethod`; null after an
+/// error.
+UserFunction *makeGradient(Program &program, const UserFunction &function,
+                           const GradientRequest &request, bool isMethod = false);
+
+} // namespace tessera::sema
+
+#endif // TESSERA_LIB_FRONTEND_SEMA_GRADIENTS_H
