@@ -46,9 +46,8 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
   double compute = products / (costs.flopPerUs * 4 / bytes);
   double rowBytes = rows * std::min(depth, double(tile.depth)) * bytes;
   // Rows are read for each panel: from the L1 cache while they fit into half of it.
-  double reread = rowBytes > double(costs.l1Bytes) / 2
-                      ? rows * depth * bytes * panels / costs.l2BytesPerUs
-                      : 0;
+  double reread =
+      rowBytes > double(costs.l1Bytes) / 2 ? rows * depth * bytes * panels / costs.l2BytesPerUs : 0;
   double accumulators = 2 * rows * columns * bytes * (blocks - 1) / costs.l2BytesPerUs;
   double pack = columns * depth * (stored + bytes) / costs.packBytesPerUs;
   if (costs.interleavesRows)
@@ -56,7 +55,8 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
   double operands = double(size.batches) * depth * stored *
                     (double(size.rows * across) + double(size.columns * below));
   double unique = double(size.batches) * depth * stored * double(size.rows + size.columns);
-  double memory = (unique > double(costs.l2Bytes) ? operands : unique) / tasks / costs.dramBytesPerUs;
+  double memory =
+      (unique > double(costs.l2Bytes) ? operands : unique) / tasks / costs.dramBytesPerUs;
   double start = blocks * costs.blockUs + costs.taskUs;
 
   double task = std::max({compute, reread, memory}) + accumulators + pack + start;

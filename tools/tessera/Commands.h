@@ -21,7 +21,7 @@ struct Options {
   std::vector<std::string> options; // KEY=VALUE
   std::string target;               ///< empty: as the decorator says, else "cpu"
   std::string via = "auto";
-  std::string schedule; ///< what replaces the scheduler's choices
+  std::string schedule;  ///< what replaces the scheduler's choices
   std::string gradients; ///< parameters, "w,b"
   std::string emit;
   std::string diagnostics = "text";

@@ -1,8 +1,8 @@
 //===- CpuCosts.h - Predicted times of contractions on CPUs -----*- C++ -*-===//
 //
 // A grid task computes one output tile. For each block of K it packs the right-hand side into
-// panels, interleaves the left-hand side where the CPU multiplies by lanes, and multiplies blocks of
-// registers; accumulators are loaded and stored once per block of K. Panels stay in the L1 cache
+// panels, interleaves the left-hand side where the CPU multiplies by lanes, and multiplies blocks
+// of registers; accumulators are loaded and stored once per block of K. Panels stay in the L1 cache
 // while all rows use them, rows come from the L2 cache. Grid tasks run in rounds, one per core.
 //
 //===----------------------------------------------------------------------===//
@@ -18,13 +18,13 @@ namespace tessera {
 
 /// What a core takes for the parts of a contraction.
 struct CpuCosts {
-  double flopPerUs;       ///< of fp32 in registers
-  double packBytesPerUs;  ///< read and written while operands are packed
-  double l2BytesPerUs;    ///< operands and accumulators from the L2 cache
-  double dramBytesPerUs;  ///< operands that no cache holds
-  double blockUs;         ///< for each block of K of a tile
-  double taskUs;          ///< to start a grid task
-  double launchUs;        ///< to start and end a kernel
+  double flopPerUs;                ///< of fp32 in registers
+  double packBytesPerUs;           ///< read and written while operands are packed
+  double l2BytesPerUs;             ///< operands and accumulators from the L2 cache
+  double dramBytesPerUs;           ///< operands that no cache holds
+  double blockUs;                  ///< for each block of K of a tile
+  double taskUs;                   ///< to start a grid task
+  double launchUs;                 ///< to start and end a kernel
   int64_t microRows, microColumns; ///< of fp32 in registers
   int64_t l1Bytes, l2Bytes;
   bool interleavesRows;

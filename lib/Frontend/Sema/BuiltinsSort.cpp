@@ -139,14 +139,15 @@ static bool isAtLeast(Args &args, SymExpr size, SymExpr least) {
 /// Whether rows are long enough for `gir.argsort`, and not too long for its indices.
 static bool areLong(Args &args, SymExpr length) {
   constexpr int64_t longest = std::numeric_limits<int32_t>::max();
-  int64_t counted = args.in.program.request.sortsSequentially ? mostCountedSequentially : mostCounted;
-  return isAtLeast(args, length, SymExpr(counted + 1)) &&
-         isAtLeast(args, SymExpr(longest), length);
+  int64_t counted =
+      args.in.program.request.sortsSequentially ? mostCountedSequentially : mostCounted;
+  return isAtLeast(args, length, SymExpr(counted + 1)) && isAtLeast(args, SymExpr(longest), length);
 }
 
 /// A number of elements that is small compared to the row, whose size is known to be large.
 static std::optional<int64_t> asFew(Args &args, SymExpr count, SymExpr length) {
-  constexpr int64_t most = 1024, share = 128; // candidates are 64 for each, and at most half of the row
+  constexpr int64_t most = 1024,
+                    share = 128; // candidates are 64 for each, and at most half of the row
   if (!count.isConstant() || count.isConstant(0) || count.constantValue() > most ||
       !isAtLeast(args, length, count * SymExpr(share)))
     return std::nullopt;

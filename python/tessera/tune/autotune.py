@@ -35,9 +35,7 @@ class Settings:
             if self.key is None or name in self.key
         )
 
-    def before_compiling(
-        self, function: Function, bound: Bound, args: tuple, kwargs: dict
-    ) -> None:
+    def before_compiling(self, function: Function, bound: Bound, args: tuple, kwargs: dict) -> None:
         """Tunes, if no call with these sizes was tuned before."""
         from .tuner import is_tuned, tune
 

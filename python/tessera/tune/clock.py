@@ -61,6 +61,4 @@ class GpuClock:
         first = next(iter(calls))
         flush = self.timing.cache_flush(self.moved)
         measured = self.timing.measure(calls, plan, first, flush=flush)
-        return {
-            name: one["burst_ms"] * 1e-3 for name, one in measured.items() if "burst_ms" in one
-        }
+        return {name: one["burst_ms"] * 1e-3 for name, one in measured.items() if "burst_ms" in one}

@@ -47,9 +47,7 @@ def line(
     tiles = "x".join(str(value) for name, value in schedule.items() if name.startswith("tile."))
     fields = ",".join(f"{name}={value}" for name, value in schedule.items() if "." not in name)
     made = f"{_tessera.version}/-"
-    text = (
-        f"{kernel}  {via:6}  {tiles:16} {fields or '-':40} {ms:8.5f} {first:8.5f} {made:8}  {origin}"
-    )
+    text = f"{kernel}  {via:6}  {tiles:16} {fields or '-':40} {ms:8.5f} {first:8.5f} {made:8}  {origin}"
     return Line(kernel, via, text)
 
 
@@ -91,12 +89,14 @@ def read(name: str) -> list[Line]:
 def text_of(device: str, lines: Iterable[Line]) -> str:
     """A table; of several lines for one kernel and backend, the last one counts."""
     distinct = {one.key: one for one in lines}
-    return "\n".join([
-        f"tessera tuning {VERSION} {device}",
-        _TITLE,
-        *(one.text for one in distinct.values()),
-        "",
-    ])
+    return "\n".join(
+        [
+            f"tessera tuning {VERSION} {device}",
+            _TITLE,
+            *(one.text for one in distinct.values()),
+            "",
+        ]
+    )
 
 
 def merge(name: str, lines: Iterable[Line]) -> int:

@@ -98,7 +98,8 @@ class Tuning:
                 f"  kernel {one.name}: {one.first_seconds * 1e6:.1f} -> {one.seconds * 1e6:.1f} us, "
                 f"{len(one.trials)} of {one.candidates} candidates measured"
                 + (f", {failed} failed" if failed else ""),
-                f"    {one.schedule}" + ("" if one.schedule != one.first else " (the first choice)"),
+                f"    {one.schedule}"
+                + ("" if one.schedule != one.first else " (the first choice)"),
             ]
         return "\n".join(lines)
 
@@ -157,9 +158,7 @@ class Tuner:
 
     def compiled(self, schedules: dict[int, str]) -> Compiled:
         unit = self.unit(schedules)
-        return Compiled(
-            self.function._parameters, self.function._self, unit, compile_unit(unit)[0]
-        )
+        return Compiled(self.function._parameters, self.function._self, unit, compile_unit(unit)[0])
 
     def kernels(self) -> list[dict[str, Any]]:
         """The kernels with their candidates, as the compiler lists them."""
@@ -194,7 +193,9 @@ class Tuner:
                 return "the result differs from that of the first choice"
         return ""
 
-    def tune_kernel(self, number: int, kernel: dict, end: float, progress: Progress) -> KernelTuning:
+    def tune_kernel(
+        self, number: int, kernel: dict, end: float, progress: Progress
+    ) -> KernelTuning:
         first = _chosen(kernel["candidates"])
         restricted = _restricted(kernel["candidates"], self.settings)
         candidates = [first, *(one for one in restricted if one["schedule"] != first["schedule"])]
@@ -364,7 +365,9 @@ def tune(
 ) -> Tuning:
     """Measures schedules of a function's kernels for these arguments, and keeps the fastest."""
     if strategy not in STRATEGIES:
-        raise ArgumentError(f"strategy: expected one of {', '.join(STRATEGIES)}, found {strategy!r}")
+        raise ArgumentError(
+            f"strategy: expected one of {', '.join(STRATEGIES)}, found {strategy!r}"
+        )
     if objective != "time":
         raise ArgumentError(f"objective: expected 'time', found {objective!r}")
     start = time.monotonic()

@@ -26,7 +26,7 @@ struct Term {
 Term binary(ScalarOp op, Term a, Term b) { return a.apply(op, {a.value, b.value}); }
 
 #define TESSERA_OPERATOR(symbol, Op)                                                               \
-  Term operator symbol(Term a, Term b) { return binary(ScalarOp::Op, a, b); }                      \
+  [[maybe_unused]] Term operator symbol(Term a, Term b) { return binary(ScalarOp::Op, a, b); }     \
   [[maybe_unused]] Term operator symbol(Term a, double b) {                                        \
     return binary(ScalarOp::Op, a, a.constant(b));                                                 \
   }                                                                                                \
