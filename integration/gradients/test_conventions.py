@@ -21,7 +21,7 @@ def test_convention(row, dtype):
     np.testing.assert_allclose(gradient(x), row.gradient, rtol=1e-5)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.case.replace(" ", "_"))
 def test_convention_in_pytorch(row):
     """The table itself, where PyTorch has the operation under the same name."""

@@ -150,6 +150,9 @@ private:
       extend(c.rows, room);
     columns->tile *= llvm::divideCeil(16, std::min<int64_t>(16, extentOf(c.columns)));
     rows->tile *= llvm::divideCeil(16, std::min<int64_t>(16, extentOf(c.rows)));
+    // Other operands meet the accumulators in the layout of the store.
+    if (shape.loads > 2 * products)
+      fitConversion(c.rows, c.columns, accumulatorBytes());
     for (const std::string &name : llvm::ArrayRef(c.columns).drop_back())
       spread(find(name), 1);
     spread(columns, 64);
@@ -200,6 +203,24 @@ private:
     choose(TuningField::RasterGroup, 16);
     if (products == 1 && programs() > 2 * machine.cores)
       choose(LaunchField::PersistentCtas, machine.cores);
+  }
+
+  int64_t accumulatorBytes() const { return std::max<int64_t>(4, shape.elementBytes); }
+
+  /// Halves the tiles of a matrix with these sides, the last side first, until shared memory can
+  /// convert its layout: some chips have less than others.
+  void fitConversion(const std::vector<std::string> &first, const std::vector<std::string> &last,
+                     int64_t bytes) {
+    constexpr int64_t least = 16;
+    auto isTooLarge = [&] {
+      return machine.tilesInRegisters && machine.sharedOfBlock &&
+             bytes * extentOf(first) * extentOf(last) > machine.sharedOfBlock;
+    };
+    for (const std::vector<std::string> *side : {&last, &first})
+      for (const std::string &name : *side)
+        if (Dim *dim = find(name))
+          while (isTooLarge() && dim->tile > least)
+            dim->tile /= 2;
   }
 
   /// A contraction of which only reductions along the stream are kept: its columns are processed in
@@ -349,6 +370,13 @@ private:
           (row = dim)->tile = std::max<int64_t>(16, rowsOf(*dim, pairs || areTwice ? 64 : room));
       }
     spread(row, 64);
+    // Computed operands and accumulators change their layouts between contractions.
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      int64_t operandBytes = narrow ? 2 : accumulatorBytes();
+      fitConversion(c.over, c.rows, operandBytes);
+      fitConversion(c.over, c.columns, operandBytes);
+      fitConversion(c.rows, c.columns, accumulatorBytes());
+    }
     bool large = row && row->tile >= 128;
     int64_t warps = large || areTwice ? 8 : 4;
     if (shape.onTensorCores && !narrow && machine.operandsInRegisters &&

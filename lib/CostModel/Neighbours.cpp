@@ -49,6 +49,9 @@ private:
   std::vector<KernelShape> tilesOf(size_t number) const {
     std::vector<KernelShape> shapes;
     const Dim &dim = chosen.dims[number];
+    // A contraction computes one matrix at a time.
+    if (machine.isGpu && !chosen.contractions.empty() && dim.tile == 1)
+      return shapes;
     int64_t most = std::max<int64_t>(1, llvm::PowerOf2Ceil(uint64_t(facts.hint(dim.size))));
     for (double factor : {0.25, 0.5, 2.0, 4.0}) {
       int64_t tile = int64_t(double(dim.tile) * factor);
@@ -95,8 +98,29 @@ private:
   }
 
   void add(const KernelShape &shape) {
-    if (seen.insert(scheduleText(shape, shape)).second)
+    bool isLegal = result.empty() || convertedBytes(shape) <= machine.sharedOfBlock ||
+                   !machine.tilesInRegisters;
+    if (isLegal && seen.insert(scheduleText(shape, shape)).second)
       result.push_back({shape, predict(shape)});
+  }
+
+  /// The bytes of the largest matrix of a contraction, whose layout is converted through shared
+  /// memory.
+  static int64_t convertedBytes(const KernelShape &shape) {
+    auto extentOf = [&](const std::vector<std::string> &side) {
+      int64_t extent = 1;
+      for (const Dim &dim : shape.dims)
+        if (llvm::is_contained(side, dim.name))
+          extent *= dim.tile;
+      return extent;
+    };
+    int64_t accumulatorBytes = std::max<int64_t>(4, shape.elementBytes), bytes = 0;
+    int64_t operandBytes = shape.storageBytes <= 2 ? 2 : accumulatorBytes;
+    for (const KernelShape::Contraction &c : shape.contractions)
+      bytes = std::max({bytes, accumulatorBytes * extentOf(c.rows) * extentOf(c.columns),
+                        operandBytes * extentOf(c.rows) * extentOf(c.over),
+                        operandBytes * extentOf(c.columns) * extentOf(c.over)});
+    return bytes;
   }
 
   /// CTAs or grid tasks.

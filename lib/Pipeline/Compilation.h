@@ -48,6 +48,8 @@ public:
 
   /// Adds to a stage's time.
   void addTime(std::string_view name, double milliseconds);
+  /// The kernel that does not fit into shared memory, if that was an error.
+  const std::string &tooLargeKernel() const { return bridge.tooLargeKernel(); }
   /// Stops the compilation with an internal error.
   void fail(Outcome outcome, std::string message);
 

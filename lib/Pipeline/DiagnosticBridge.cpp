@@ -2,6 +2,7 @@
 #include "DiagnosticBridge.h"
 
 #include "mlir/IR/Location.h"
+#include "tessera/Dialect/Tile/Transforms/TooLarge.h"
 
 namespace tessera {
 
@@ -64,8 +65,13 @@ mlir::LogicalResult DiagnosticBridge::handle(mlir::Diagnostic &diagnostic) {
   default:
     return mlir::success(); // a remark, or a note that stands alone
   }
-  for (mlir::Diagnostic &note : diagnostic.getNotes())
-    added->note(sourceRange(diagnostics.sources, note.getLocation()), note.str());
+  for (mlir::Diagnostic &note : diagnostic.getNotes()) {
+    std::string text = note.str();
+    if (llvm::StringRef name = text;
+        name.consume_front(tile::kTooLargePrefix) && name.consume_back(tile::kTooLargeSuffix))
+      tooLarge = name.str();
+    added->note(sourceRange(diagnostics.sources, note.getLocation()), std::move(text));
+  }
   return mlir::success();
 }
 

@@ -21,6 +21,9 @@ public:
   size_t errorCount() const { return errors; }
   /// Whether an error said that something is not supported.
   bool sawUnsupported() const { return unsupported; }
+  /// The kernel that shared memory cannot hold, by an error's note (TooLarge.h); empty if there is
+  /// none.
+  const std::string &tooLargeKernel() const { return tooLarge; }
 
 private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
@@ -29,6 +32,7 @@ private:
   mlir::ScopedDiagnosticHandler handler;
   size_t errors = 0;
   bool unsupported = false;
+  std::string tooLarge;
 };
 
 /// The bytes that a location names; invalid when it names none of the known sources.

@@ -5,6 +5,7 @@
 #include "Compilation.h"
 #include "Dump.h"
 #include "Explain.h"
+#include "FitTiles.h"
 #include "GpuTarget.h"
 #include "ListCandidates.h"
 #include "MeasuredBackends.h"
@@ -367,17 +368,22 @@ void compile(const CompileRequest &given, CompileResult &result) {
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
   bool tuned = false;
-  auto perform = [&](Compilation &compilation) {
-    runStages(compilation, tuned);
-    reportProgram(result);
+  auto perform = [&](const CompileRequest &each) {
+    std::string tooLarge;
+    withCompilation(each, result, [&](Compilation &compilation) {
+      runStages(compilation, tuned);
+      reportProgram(result);
+      tooLarge = compilation.tooLargeKernel();
+    });
+    return tooLarge;
   };
-  withCompilation(wanted, result, perform);
+  fitTiles(wanted, result, perform);
   if (tuned && result.outcome != Outcome::Ok) {
     // Choices that were measured with another assembler may not compile with this one.
     CompileRequest plain = wanted;
     plain.codeOptions.tuning = false;
     result = CompileResult();
-    withCompilation(plain, result, perform);
+    fitTiles(plain, result, perform);
     if (result.outcome == Outcome::Ok)
       tellUnusableTuning(llvm::StringRef(wanted.target).split(':').first.str());
   }
@@ -417,15 +423,22 @@ void withPlaced(const CompileRequest &request, CompileResult &result,
   wanted.program.options.emplace_back("via", "ptx");
   wanted.texts = {Stage::Placed};
   wanted.code = false;
-  withCompilation(wanted, result, [&](Compilation &compilation) {
-    bool tuned = false;
-    if (!runStages(compilation, tuned))
-      return;
-    if (compilation.stage() != Stage::Placed)
-      return compilation.fail(Outcome::BadRequest,
-                              "expected source text or IR of a stage up to 'placed', got stage '" +
-                                  std::string(stageName(compilation.stage())) + "'");
-    result.outcome = consume(compilation.getModule());
+  fitTiles(wanted, result, [&](const CompileRequest &each) {
+    std::string tooLarge;
+    withCompilation(each, result, [&](Compilation &compilation) {
+      bool tuned = false;
+      if (!runStages(compilation, tuned)) {
+        tooLarge = compilation.tooLargeKernel();
+        return;
+      }
+      if (compilation.stage() != Stage::Placed)
+        return compilation.fail(
+            Outcome::BadRequest,
+            "expected source text or IR of a stage up to 'placed', got stage '" +
+                std::string(stageName(compilation.stage())) + "'");
+      result.outcome = consume(compilation.getModule());
+    });
+    return tooLarge;
   });
 }
 

@@ -14,6 +14,7 @@ tile.kernel @places(%x: !v, %y: !tile.view<?xf32, strides = [1]>) grid 1 launch 
 
 !v = !tile.view<256x256xf32, strides = [256, 1]>
 !t = !tile.view<256x256xf32, strides = [1, 256]>
+// expected-note @+1 {{the tiles of kernel 'large' are too large for shared memory}}
 tile.kernel @large(%x: !v, %y: !t) grid 1 {
   %c0 = arith.constant 0 : index
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !v -> tensor<256x256xf32>

@@ -2,6 +2,7 @@
 
 #rows = #tile.layout<"register[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d1:64, d0:32, d0:64] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:128 d1:128">
 #columns = #tile.layout<"register[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d1:32, d1:64] lane[d1:1, d1:2, d1:4, d1:8, d1:16] -> d0:128 d1:128">
+// expected-note @+1 {{the tiles of kernel 'large' are too large for shared memory}}
 tile.kernel @large() grid 1 launch <num_warps = 1> {
   %x = tile.constant 1.0 : f64 : tensor<128x128xf64, #rows>
   // expected-error @+1 {{expected a tile of at most 65536 bytes to convert on sm_75, got 131072}}

@@ -53,11 +53,11 @@ TEST(LaunchConfig, Problems) {
 
 TEST(LaunchConfig, ThePageHasEveryField) {
   std::stringstream page;
-  page << std::ifstream(TESSERA_GPU_PAGE).rdbuf();
+  page << std::ifstream(TESSERA_SCHEDULES_PAGE).rdbuf();
   for (llvm::ArrayRef<FieldInfo> fields : {llvm::ArrayRef(kLaunchFields), {kTuningFields}})
     for (const FieldInfo &field : fields)
       EXPECT_NE(page.str().find("| `" + field.name.str() + "` |"), std::string::npos)
-          << TESSERA_GPU_PAGE << " has no row for " << field.name.str();
+          << TESSERA_SCHEDULES_PAGE << " has no row for " << field.name.str();
 }
 
 /// A change of what was chosen is listed; a first choice is not.

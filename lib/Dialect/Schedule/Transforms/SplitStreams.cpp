@@ -403,6 +403,10 @@ KernelOp Splitter::makeMergeKernel(KernelOp parts) {
   llvm::append_range(operands, parts.getResults());
   KernelOp made = open("_merge", kernel.getResultTypes(), operands, mergeDims(finish));
   made->removeAttr(kOverridden); // fields are for the stream
+  // The parts are few: no cluster shares them.
+  made.changeConfig(
+      made.getLaunchConfig().without({LaunchField::ClusterSize, LaunchField::ClusterAxis}),
+      "merged by single CTAs");
   if (auto into = kernel.getInto()) {
     SmallVector<int64_t> moved;
     for (int64_t input : *into)

@@ -6,7 +6,8 @@
 // contraction and a reduction within warps have layouts of their own. A load refuses a layout that
 // is not coalesced. Long elementwise work is not requested in a layout that replicates it across
 // warps, nor work on accumulators in one that replicates it across lanes. A value that is used in
-// another layout is converted; constants and iotas are computed again instead.
+// another layout is converted; constants and iotas are computed again instead, and so are loads and
+// elementwise work on them where a conversion would need elements of another CTA.
 //
 // In a cluster the CTAs divide the longest rows into contiguous parts; everything else is
 // replicated. With split-K each CTA has a part of the K dimension of the operands and of the tiles
@@ -671,16 +672,37 @@ void Assignment::choose(Operation *op) {
 // Rewriting
 //===----------------------------------------------------------------------===//
 
+/// Whether a CTA of a cluster would need elements that another one has.
+static bool crossesCtas(const Layout &from, const Layout &to) {
+  auto isNonzero = [](auto column) { return column != 0; };
+  return llvm::any_of(from.columns(Dim::Block), isNonzero) &&
+         !llvm::equal(from.columns(Dim::Block), to.columns(Dim::Block));
+}
+
 void Assignment::convertOperand(OpOperand &operand, const Layout &required) {
   Value value = operand.get();
-  if (layouts.at(value) == required)
-    return;
+  if (auto convert = value.getDefiningOp<ConvertOp>()) // of an operation that is computed again
+    value = convert.getInput();
+  Layout from = *layoutOf(value);
+  if (from == required)
+    return operand.set(value);
   OpBuilder builder(operand.getOwner());
   RankedTensorType type = withLayout(value.getType(), required);
   Operation *maker = value.getDefiningOp();
   if (isa_and_nonnull<ConstantOp, SplatOp, IotaOp>(maker)) {
     Operation *again = builder.clone(*maker);
     again->getResult(0).setType(type);
+    return operand.set(again->getResult(0));
+  }
+  // What another CTA of the cluster has is computed again.
+  if (crossesCtas(from, required) &&
+      isa_and_nonnull<LoadOp, MapOp, tile::CastOp, BitcastOp>(maker)) {
+    builder.setInsertionPointAfter(maker);
+    Operation *again = builder.clone(*maker);
+    again->getResult(0).setType(type);
+    for (OpOperand &input : again->getOpOperands())
+      if (isTile(input.get()) && !isa<LoadOp>(again))
+        convertOperand(input, required);
     return operand.set(again->getResult(0));
   }
   // A load that several wgmma read is converted once, so that TMA loads it into one buffer.

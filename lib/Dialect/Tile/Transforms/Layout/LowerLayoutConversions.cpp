@@ -11,6 +11,7 @@
 
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/Transforms/TooLarge.h"
 
 #include "tessera/Dialect/Common/Monoids.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
@@ -411,9 +412,11 @@ LogicalResult Expansion::expand(ConvertOp convert) {
     return success();
   uint64_t bytes =
       (type.getNumElements() * bitsOf(type) / 8) >> gf2::rank(from.columns(Dim::Block));
-  if (bytes > features.memoryBytes)
-    return convert.emitError("expected a tile of at most ")
-           << features.memoryBytes << " bytes to convert on " << gpu.chip << ", got " << bytes;
+  if (bytes > features.memoryBytes) {
+    InFlightDiagnostic error = convert.emitError("expected a tile of at most ");
+    error << features.memoryBytes << " bytes to convert on " << gpu.chip << ", got " << bytes;
+    return tooLarge(std::move(error), kernel);
+  }
   if (!plan)
     return convert.emitError("expected a layout that holds all elements of the other one");
   // A loop-invariant tile is written before the loop. Contractions read it in each iteration, so

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Common/ModuleTarget.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
+#include "tessera/Dialect/Tile/Transforms/TooLarge.h"
 
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -161,9 +162,10 @@ struct TileAllocateShared : tile::impl::TileAllocateSharedBase<TileAllocateShare
     uint64_t most = sharedFeaturesOf(*gpu).memoryBytes;
     for (auto kernel : getOperation().getOps<KernelOp>())
       if (uint64_t bytes = Allocation(kernel).place(); bytes > most) {
-        kernel.emitError("kernel '")
-            << kernel.getSymName() << "' is not supported for target '" << gpu->chip
-            << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a CTA has " << most;
+        InFlightDiagnostic error = kernel.emitError("kernel '");
+        error << kernel.getSymName() << "' is not supported for target '" << gpu->chip
+              << "' via 'ptx': it needs " << bytes << " bytes of shared memory, a CTA has " << most;
+        tooLarge(std::move(error), kernel).report();
         return signalPassFailure();
       }
   }
