@@ -13,7 +13,6 @@ from tessera import Tensor, _tessera
 from tessera.tune import search, table, tuner
 from tessera.tune.autotune import export_table, import_table
 
-TESSERA = Path(sys.prefix) / "bin/tessera"
 PROGRAM = """
 import tessera as tsr
 from tessera import Tensor
@@ -288,7 +287,8 @@ def test_autotune_says_what_is_wrong():
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run([TESSERA, "tune", *words], cwd=cwd, capture_output=True, text=True)
+    command = [sys.executable, "-m", "tessera", "tune", *words]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True)
 
 
 def test_the_command(tmp_path, cache):

@@ -39,7 +39,8 @@ std::optional<Shrunk> largestTile(const llvm::json::Object &report, StringRef na
         const llvm::json::Object &dim = *each.getAsObject();
         int64_t tile = dim.getInteger("tile").value_or(1);
         bool isParallel = dim.getString("role") == "parallel";
-        if ((isParallel || !onlyParallel) && tile > largest.tile && dim.getString("name") != "part") {
+        if ((isParallel || !onlyParallel) && tile > largest.tile &&
+            dim.getString("name") != "part") {
           largest.dim = dim.getString("name")->str();
           largest.tile = tile;
         }
@@ -68,13 +69,17 @@ void fitTiles(const CompileRequest &request, CompileResult &result,
       first = std::move(result);
     if (!shrunk)
       break;
-    smaller.codeOptions.schedule += llvm::formatv(";kernel={0},tile.{1}={2}", shrunk->kernel,
-                                                  shrunk->dim, shrunk->tile / 2);
-    remarks.push_back({true, "sched-select-schedule", "SharedMemory", shrunk->kernel,
-                       llvm::formatv("tile.{0} {1} -> {2}: the kernel needs more shared memory than "
-                                     "a CTA has",
-                                     shrunk->dim, shrunk->tile, shrunk->tile / 2),
-                       {}});
+    smaller.codeOptions.schedule +=
+        llvm::formatv(";kernel={0},tile.{1}={2}", shrunk->kernel, shrunk->dim, shrunk->tile / 2);
+    remarks.push_back(
+        {true,
+         "sched-select-schedule",
+         "SharedMemory",
+         shrunk->kernel,
+         llvm::formatv("tile.{0} {1} -> {2}: the kernel needs more shared memory than "
+                       "a CTA has",
+                       shrunk->dim, shrunk->tile, shrunk->tile / 2),
+         {}});
     result = CompileResult();
     kernel = compileOnce(smaller);
   }
