@@ -32,8 +32,8 @@ CXX_HEADERS = [
 TARGETS = ["libtessera", "tessera_rt", "tessera", "tessera-opt", "python_package"]
 
 
-def build(arch: str) -> Path:
-    """Configures and builds; returns the build directory."""
+def build(arch: str, targets: list[str] = TARGETS) -> Path:
+    """Configures build-dist-ARCH and builds `targets`; returns the folder."""
     folder = TOP / f"build-dist-{arch}"
     options = ["-DTESSERA_STRIP=ON", "-DTESSERA_ASSERTIONS=OFF", "-DTESSERA_BUILD_TESTS=OFF"]
     if arch != platform.machine():
@@ -44,7 +44,7 @@ def build(arch: str) -> Path:
         options += [f"-DCMAKE_TOOLCHAIN_FILE={TOP}/cmake/Cross.cmake"]
         options += [f"-DTESSERA_TARGET_ARCH={arch}", f"-DTESSERA_SYSROOT={sysroot}"]
     environment = dict(os.environ, NINJA_DIR=str(folder), CMAKE_ARGS=" ".join(options))
-    subprocess.run([TOP / "utils" / "ninja.sh", *TARGETS], env=environment, check=True)
+    subprocess.run([TOP / "utils" / "ninja.sh", *targets], env=environment, check=True)
     return folder
 
 

@@ -31,9 +31,10 @@ TOP = HERE.parents[1]
 BENCH = TOP / "benchmarks/gpu"
 TESSERA = TOP / "build/bin/tessera"
 DRAWS = TOP / "benchmarks/draws"
-sys.path[:0] = [str(BENCH), str(DRAWS.parent)]
+sys.path[:0] = [str(BENCH), str(DRAWS.parent), str(TOP / "utils")]
 
 import candidates
+import dist
 import fixed
 import isolate
 from counters import COUNTED_ROWS
@@ -241,11 +242,7 @@ def build_random(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
-    folder = "build" if options.host == platform.machine() else f"build-dist-{options.host}"
-    source = TOP / folder / "bin/runtime_cts"
-    if not source.exists():
-        command = f"NINJA_DIR={folder} utils/ninja.sh runtime_cts"
-        return [f"cts: {folder}/bin/runtime_cts is not built: `{command}`"]
+    source = options.runtime / "bin/runtime_cts"
     subprocess.run([STRIP, "-o", out / source.name, source], check=True)
     return []
 
@@ -308,10 +305,17 @@ PARTS = {
 }
 
 
-def copy_scripts(out: Path) -> None:
+def runtime_for(host: str) -> Path:
+    """The build directory with the runtime and its conformance suite for `host`, up to date."""
+    if host == platform.machine():
+        return TOP / "build"
+    return dist.build(host, ["tessera_rt", "python_package", "runtime_cts"])
+
+
+def copy_scripts(out: Path, runtime: Path) -> None:
     package = out / "tessera"
     package.mkdir(parents=True, exist_ok=True)
-    source = TOP / "build/python/tessera"
+    source = runtime / "python/tessera"
     for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
         shutil.copy2(file, package / file.name)
     scripts = [
@@ -381,7 +385,8 @@ def main() -> int:
     backend = {"auto": "", "tileir": "tileir,", "ptx": "ptx,"}
     options.by = lambda via: f"{options.arch}:{backend[via]}{options.host}" if gpu else options.arch
     options.target = options.by(options.via)
-    copy_scripts(options.out)
+    options.runtime = runtime_for(options.host)
+    copy_scripts(options.out, options.runtime)
     failures = []
     for part in parts:
         start = time.perf_counter()
