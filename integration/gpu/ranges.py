@@ -28,6 +28,27 @@ _LAST = dict(zip(KINDS, (0x7FF << 52, 0xFF << 23, 0xFF << 7, 0x1F << 10, 0x7E, 0
 _PLAIN = {"int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "u1"}
 
 
+SAMPLE = 1 << 14  # elements of a result that are compared, at most
+
+
+def compared(size: int) -> np.ndarray:
+    """Flat indices of the elements of a result that are compared: all of a small one; of a large
+    one its ends and, between them, one element of each of as many equal parts."""
+    if size <= SAMPLE:
+        return np.arange(size)
+    ends = SAMPLE // 8
+    edges = np.linspace(ends, size - ends, SAMPLE - 2 * ends + 1).astype(np.int64)
+    widths = np.diff(edges)
+    inner = edges[:-1] + np.random.default_rng(size).integers(0, 1 << 62, widths.size) % widths
+    return np.concatenate([np.arange(ends), inner, np.arange(size - ends, size)])
+
+
+def unwritten(raw: np.ndarray, dtype: str) -> int:
+    """How many elements of a result still have the pattern that memory was filled with before.
+    Integers can be equal to it."""
+    return int((raw.view(storage(dtype)) == -1).sum()) if dtype in _BITS else 0
+
+
 def storage(dtype: str) -> np.dtype:
     """The type that holds positions of elements of a type."""
     return np.dtype(_BITS.get(dtype) or _PLAIN[dtype])

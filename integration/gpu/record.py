@@ -98,7 +98,9 @@ class Archive:
 
     def _result(self, one) -> dict:
         dtype = one.dtype.name
-        first, count = ranges.allowed(one.value, one.bound, one.excluded, dtype)
+        indices = ranges.compared(one.value.size)
+        sampled = (np.ravel(part)[indices] for part in (one.value, one.bound, one.excluded))
+        first, count = ranges.allowed(*sampled, dtype)
         return {
             "dtype": dtype,
             "shape": list(one.value.shape),

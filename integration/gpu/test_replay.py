@@ -111,6 +111,29 @@ def test_wrong_results_are_found(tmp_path):
     assert replay.compare(archive, case, outs)["wrong"] == "result 0 is fp32[20], not fp32[4, 5]"
 
 
+def test_large_results_are_sampled(tmp_path):
+    x = harness.random((300, 500))
+    archive = recorded(tmp_path, "def f(x):\n    return x + 1.0\n", x)
+    case = archive.cases["case"]
+    indices = ranges.compared(x.size)
+    assert len(set(indices)) == ranges.SAMPLE and {0, x.size - 1} <= set(indices)
+    assert replay.run(archive, "case", replay.CPU) == {"good": True, "compared": ranges.SAMPLE}
+
+    def result(at: int, value: float) -> str:
+        found = (x + np.float32(1)).ravel()
+        found[at] = value
+        outs = [("fp32", x.shape, replay.HostMemory(found.view(np.uint8)))]
+        return replay.compare(archive, case, outs).get("wrong", "")
+
+    middle = int(indices[len(indices) // 2])
+    where = tuple(int(i) for i in np.unravel_index(middle, x.shape))
+    assert f"at {where} fp32 is" in result(middle, 99.0)
+    other = next(i for i in range(x.size) if i not in set(indices))
+    assert result(other, 99.0) == ""
+    poison = np.array([-1], np.int32).view(np.float32)[0]
+    assert result(other, poison) == "result 0: 1 elements are not written"
+
+
 def test_a_call_without_bounds_is_not_right(tmp_path):
     """An infinite exponential: the reference excludes everything that depends on it."""
     text = "def f(x):\n    e = tsr.exp(x)\n    return e / e.sum()\n"
