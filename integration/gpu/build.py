@@ -31,12 +31,13 @@ TOP = HERE.parents[1]
 BENCH = TOP / "benchmarks/gpu"
 TESSERA = TOP / "build/bin/tessera"
 DRAWS = TOP / "benchmarks/draws"
-sys.path[:0] = [str(BENCH), str(DRAWS.parent), str(TOP / "utils")]
+sys.path[:0] = [str(BENCH), str(DRAWS.parent), str(TOP / "utils"), str(TOP / "integration/random")]
 
 import candidates
 import dist
 import fixed
 import isolate
+import seeds
 from counters import COUNTED_ROWS
 from draws.distributions import draws, seed_of
 from memory import MEMORY_ROWS
@@ -235,10 +236,8 @@ def build_suite(out: Path, options: argparse.Namespace) -> list[str]:
 
 
 def build_random(out: Path, options: argparse.Namespace) -> list[str]:
-    seeds = [int(part) for part in options.seeds.split(":")]
-    return record(
-        out, options, [sys.executable, str(HERE / "record.py")], seeds=seeds, calls=options.calls
-    )
+    command = [sys.executable, str(HERE / "record.py")]
+    return record(out, options, command, seeds=seeds.range_of(options.seeds), calls=options.calls)
 
 
 def build_cts(out: Path, options: argparse.Namespace) -> list[str]:
@@ -361,7 +360,9 @@ def main() -> int:
     )
     parser.add_argument("--host", default="x86_64", help="the machine that has the GPU")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seeds", default="0:100", help="random programs, default %(default)s")
+    parser.add_argument(
+        "--seeds", default="0:100", help="random programs, or commit:3000; default %(default)s"
+    )
     parser.add_argument(
         "--calls",
         type=int,

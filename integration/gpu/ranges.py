@@ -28,7 +28,7 @@ _LAST = dict(zip(KINDS, (0x7FF << 52, 0xFF << 23, 0xFF << 7, 0x1F << 10, 0x7E, 0
 _PLAIN = {"int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1", "bool": "u1"}
 
 
-SAMPLE = 1 << 14  # elements of a result that are compared, at most
+SAMPLE = 1 << 12  # elements of a result that are compared, at most
 
 
 def compared(size: int) -> np.ndarray:

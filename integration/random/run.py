@@ -217,13 +217,6 @@ def run(
     return {seed: line for seed, line in results.items() if first <= seed < end}
 
 
-def seed_range(text: str) -> tuple[int, int]:
-    first, end = text.split(":")
-    if first == "commit":
-        return seeds.first(), seeds.first() + int(end)
-    return int(first), int(end)
-
-
 def chips(backend: str) -> list[str]:
     """All chips with an installed assembler for a backend; the one for sm_70 is CUDA 12's."""
     sys.path.insert(0, str(HERE.parent / "ptx"))
@@ -278,7 +271,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     try:
-        first, end = seed_range(arguments.seeds)
+        first, end = seeds.range_of(arguments.seeds)
     except ValueError:
         parser.error(f"expected FIRST:END or commit:COUNT, got '{arguments.seeds}'")
     mode: tuple[str, ...] = ()

@@ -34,6 +34,14 @@ def first(text: str | None = None) -> int:
     return int(text[:7], 16) * LARGEST if text else 0
 
 
+def range_of(text: str) -> tuple[int, int]:
+    """FIRST:END, or commit:COUNT from the commit's first seed."""
+    start, end = text.split(":")
+    if start == "commit":
+        return first(), first() + int(end)
+    return int(start), int(end)
+
+
 def repeat(seed: int | str = "SEED", options: str = "") -> str:
     """The command that runs one program again."""
     end = seed + 1 if isinstance(seed, int) else f"{seed}+1"

@@ -50,8 +50,8 @@ def test_seeds():
     one, two = seeds.first("0123456789abcdef"), seeds.first("0123457000000000")
     assert one == 0x0123456 << 16 and two - one >= max(ALWAYS, OTHERS)
     assert seeds.first("") == 0
-    assert run.seed_range("3:7") == (3, 7)
-    first, end = run.seed_range("commit:50")
+    assert seeds.range_of("3:7") == (3, 7)
+    first, end = seeds.range_of("commit:50")
     assert first == seeds.first() and end == first + 50
     if commit := seeds.commit():
         assert re.fullmatch(r"[0-9a-f]{40}", commit)
