@@ -14,6 +14,9 @@
 #include "Neighbours.h"
 #include "TileChooser.h"
 #include "tessera/CostModel/CpuCosts.h"
+#include "tessera/CostModel/CpuKernels.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <map>
@@ -225,11 +228,26 @@ private:
     padDepths();
   }
 
-  /// A row that fits into the cache is one block: later passes find there what earlier ones
-  /// computed. Longer rows are processed in blocks.
+  /// A row that several passes read and that fits into the cache is one block: later passes find
+  /// there what earlier ones computed. Other rows are processed in blocks, and scans in short ones,
+  /// whose elements are in registers.
   int64_t rowTile(const Dim &dim) const {
+    if (llvm::is_contained(shape.scanned, dim.name))
+      return 64;
+    if (shape.passes < 2)
+      return 1024;
     int64_t fits = std::max(machine.l1Bytes, machine.l2Bytes / 32) / shape.elementBytes;
     return facts.max(dim.size) <= fits ? fits : 1024;
+  }
+
+  /// The tiles with the smallest predicted time.
+  void chooseByTime() {
+    std::vector<KernelShape> all = cpuKernelTiles(machine, facts, shape);
+    std::vector<double> times;
+    for (const KernelShape &each : all)
+      times.push_back(predictCpuKernel(machine, facts, each).microseconds);
+    if (!all.empty())
+      shape = all[size_t(std::min_element(times.begin(), times.end()) - times.begin())];
   }
 
   void memoryBound() override {
@@ -238,6 +256,10 @@ private:
       shape.tuning.set(TuningField::CacheStores, 0);
     if (shape.dims.empty())
       return;
+    // A stream whose elements are reductions of their own computes them again for every tile of the
+    // grid.
+    if (llvm::any_of(shape.dims, [](const Dim &dim) { return dim.role == Dim::Inner; }))
+      return chooseByTime();
     Dim &last = shape.dims.back();
     bool streams = std::any_of(shape.dims.begin(), shape.dims.end(),
                                [](Dim &d) { return d.role == Dim::Stream; });
@@ -330,6 +352,11 @@ std::vector<Candidate> tessera::enumerateCandidates(const MachineModel &machine,
   KernelShape chosen = given;
   choose(machine, facts, chosen, &listed);
   limitWork(machine, chosen);
+  if (listed.empty() && !machine.isGpu) {
+    listed.push_back({chosen, predictCpuKernel(machine, facts, chosen), true});
+    for (KernelShape &each : cpuKernelTiles(machine, facts, chosen))
+      listed.push_back({each, predictCpuKernel(machine, facts, each)});
+  }
   if (listed.empty())
     listed = neighboursOf(machine, facts, chosen, work);
   std::stable_sort(listed.begin(), listed.end(), [](const Candidate &a, const Candidate &b) {

@@ -312,11 +312,21 @@ void Describer::describeMemory() {
   };
   for (StoreOp store : stores) {
     note(store.getIndex());
+    shape.operands.push_back(
+        {positions(store.getIndex()), bytesOf(elementOf(store.getValue())), true});
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(store));
   }
   trees.visit(roots, [&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      note(load.getIndex());
+    auto load = dyn_cast<LoadOp>(op);
+    if (!load)
+      return;
+    note(load.getIndex());
+    // Dimensions of gathers are beside the index.
+    Names dims = positions(load.getIndex());
+    for (StringAttr dim : dimsOf(load.getResult()))
+      if (!llvm::is_contained(dims, dim.getValue()))
+        dims.insert(dims.begin(), dim.str());
+    shape.operands.push_back({dims, bytesOf(elementOf(load.getResult())), false});
   });
 }
 

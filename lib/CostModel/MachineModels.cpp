@@ -30,6 +30,12 @@ static CpuCosts cpuCosts(const CpuDescription &cpu) {
   costs.blockUs = 0.1;
   costs.taskUs = 0.2;
   costs.launchUs = rates.launchSeconds.value * 1e6;
+  costs.instructionUs = 1 / (2 * cyclesPerUs);
+  costs.productUs = 1 / (double(rates.vectorUnits.value) * cyclesPerUs);
+  costs.loadsOfProduct = 1;
+  costs.runUs = 6 / cyclesPerUs;
+  costs.stepUs = 20 / cyclesPerUs;
+  costs.disturbance = 0.2;
   costs.microRows = block.rows;
   costs.microColumns = block.vectors * lanes;
   costs.l1Bytes = cpu.l1Bytes;

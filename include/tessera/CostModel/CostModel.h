@@ -88,7 +88,14 @@ struct KernelShape {
     std::vector<std::string> dims;
     int64_t instructions = 1; ///< for one element, about
   };
+  /// What is read from a tensor or written to one.
+  struct Operand {
+    std::vector<std::string> dims; ///< by their place in memory, outermost first
+    int64_t bytes = 4;             ///< of an element
+    bool isStored = false;
+  };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
+  std::vector<Operand> operands;
   std::vector<Contraction> contractions;
   std::vector<Work> work;               ///< elementwise, also for operands of contractions
   std::vector<std::string> scanned;     ///< the dimension of each scan

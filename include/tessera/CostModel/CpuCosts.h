@@ -25,6 +25,12 @@ struct CpuCosts {
   double blockUs;                  ///< for each block of K of a tile
   double taskUs;                   ///< to start a grid task
   double launchUs;                 ///< to start and end a kernel
+  double instructionUs;            ///< an instruction on a vector
+  double productUs;                ///< a multiply-add of vectors
+  double loadsOfProduct;           ///< how much longer that is where no rows share the loads
+  double runUs;                    ///< to start an inner loop
+  double stepUs;                   ///< for each block of a stream
+  double disturbance;              ///< of what is slowest by a unit of what runs beside it
   int64_t microRows, microColumns; ///< of fp32 in registers
   int64_t l1Bytes, l2Bytes;
   bool interleavesRows;

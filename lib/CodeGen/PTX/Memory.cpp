@@ -1,8 +1,9 @@
 //===- Memory.cpp - Global memory -----------------------------------------===//
 //
 // A thread accesses vectors of up to 16 bytes where the layout gives it neighbours, the rows of the
-// tensor are aligned and the tensor does not end within a vector. An unaligned row is accessed from
-// the aligned address before it; elements of the vectors that its ends cut are accessed one by one.
+// tensor are aligned and do not end within a vector. An unaligned row is accessed from the aligned
+// address before it. Elements of the vectors that the ends of such a row, or of a tensor of one
+// dimension, cut are accessed one by one.
 // Accesses outside of a tensor are predicated off. Gathers and scatters along the contiguous
 // dimension access single elements; a scatter with a sum uses atomic additions, in any order.
 //
@@ -87,9 +88,9 @@ Value KernelEmitter::maskOf(const GlobalAccess &access, unsigned reg, unsigned w
     if (Value from = views[access.view].from) {
       at = e.subI(at, from);
       size = e.subI(size, from);
-      if (width > 1)
-        size = e.maxI(e.subI(size, e.integer(width - 1)), e.integer(0));
     }
+    if (width > 1)
+      size = e.maxI(e.subI(size, e.integer(width - 1)), e.integer(0));
     int64_t step = access.type().getStrides()[dim];
     bool mayExceed32Bits =
         ShapedType::isDynamic(step) ? !coordinates.hasPositiveStride(access.view, dim) : !step;

@@ -66,7 +66,7 @@ func.func @gaps(%x: !gir.tensor<B, 16, D, f32>, %w: !gir.tensor<D, N, f32> {gir.
 // GPU: sched.stream over [i1] live ["0", "M*N"] full ["0", "M*N"]
 // GPU: sched.load %in["M*N*i + i1"] : <64, M, N, f32> -> <[i, i1], f32>
 // CPU-LABEL: func.func @sum
-// CPU: dims [parallel i = 64 tile 1, stream m = M tile 1, stream n = N tile 1]
+// CPU: dims [parallel i = 64 tile 1, stream i1 = "M*N" tile 1] order [i]
 func.func @sum(%x: !gir.tensor<64, M, N, f32> {gir.contiguous}) -> !gir.tensor<64, f32> {
   %0 = sched.kernel @sum_0(%in = %x : !gir.tensor<64, M, N, f32>) -> (%out : !gir.tensor<64, f32>)
       dims [parallel i = 64 tile 1, stream m = M tile 1, stream n = N tile 1] order [i] {
@@ -110,4 +110,35 @@ func.func @transposed(%x: !gir.tensor<N, M, f32> {gir.contiguous}) -> !gir.tenso
     sched.store %1, %out[] : <[], f32>, <f32>
   }
   return %0 : !gir.tensor<f32>
+}
+
+// What is computed element by element has one dimension where all tensors are dense: the last two of these.
+// CPU-LABEL: func.func @elements
+// CPU: dims [parallel a = A tile 1, parallel i = "B*C" tile 1] order [i, a]
+// CPU: sched.load %in["B*C*a + i"] : <A, B, C, f32> -> <[a, i], f32>
+// CPU: sched.load %in_0["i"] : <B, C, f32> -> <[i], f32>
+// CPU: sched.store %{{.*}}, %out["B*C*a + i"]
+// GPU-LABEL: func.func @elements
+// GPU: dims [parallel a = A tile 1, parallel i = "B*C" tile 1] order [i, a]
+func.func @elements(%x: !gir.tensor<A, B, C, f32> {gir.contiguous}, %y: !gir.tensor<B, C, f32> {gir.contiguous}) -> !gir.tensor<A, B, C, f32> {
+  %0 = sched.kernel @elements_0(%in = %x : !gir.tensor<A, B, C, f32>, %in_0 = %y : !gir.tensor<B, C, f32>) -> (%out : !gir.tensor<A, B, C, f32>)
+      dims [parallel a = A tile 1, parallel b = B tile 1, parallel c = C tile 1] order [c, b, a] {
+    %1 = sched.load %in["a", "b", "c"] : <A, B, C, f32> -> <[a, b, c], f32>
+    %2 = sched.load %in_0["b", "c"] : <B, C, f32> -> <[b, c], f32>
+    %3 = sched.map add(%1, %2) : (!sched.val<[a, b, c], f32>, !sched.val<[b, c], f32>) -> !sched.val<[a, b, c], f32>
+    sched.store %3, %out["a", "b", "c"] : <[a, b, c], f32>, <A, B, C, f32>
+  }
+  return %0 : !gir.tensor<A, B, C, f32>
+}
+
+// A result that is written into a tensor with gaps keeps its dimensions.
+// CPU-LABEL: func.func @written
+// CPU: dims [parallel a = A tile 1, parallel b = B tile 1]
+func.func @written(%x: !gir.tensor<A, B, f32> {gir.contiguous}, %y: !gir.tensor<A, B, f32>) -> !gir.tensor<A, B, f32> {
+  %0 = sched.kernel @written_0(%in = %x : !gir.tensor<A, B, f32>, %in_0 = %y : !gir.tensor<A, B, f32>) -> (%out : !gir.tensor<A, B, f32>)
+      dims [parallel a = A tile 1, parallel b = B tile 1] order [b, a] attributes {into = array<i64: 1>} {
+    %1 = sched.load %in["a", "b"] : <A, B, f32> -> <[a, b], f32>
+    sched.store %1, %out["a", "b"] : <[a, b], f32>, <A, B, f32>
+  }
+  return %0 : !gir.tensor<A, B, f32>
 }

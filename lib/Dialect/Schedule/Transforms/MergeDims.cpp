@@ -4,8 +4,9 @@
 // rows of one batch. With few rows per batch, that is most of the work. If b and s occur only
 // together, as b·S + s in the elements' numbers, they become one dimension of B·S rows.
 //
-// A sum over m and n is a stream of two dimensions, of which a GPU could split only the rows. If
-// they occur only together, the stream has one dimension of M·N elements.
+// A sum over m and n is a stream of two dimensions, of which a GPU could split only the rows, and a
+// CPU would vectorise only the columns. If they occur only together, the stream has one dimension
+// of M·N elements. The same holds for the dimensions of what is computed element by element.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
@@ -82,6 +83,7 @@ public:
 
 private:
   std::string freshName();
+  Value inputOf(unsigned argument);
   std::optional<SymExpr> number(Value tensor, ArrayAttr index);
   SymExpr with(SymExpr linear, SymExpr row) const;
   bool coversStream(StreamOp stream);
@@ -154,6 +156,17 @@ bool Run::coversStream(StreamOp stream) {
   return true;
 }
 
+/// The kernel's input that an argument of its body is, or that it is written into; null for a new
+/// tensor.
+Value Run::inputOf(unsigned argument) {
+  size_t count = kernel.getInputs().size();
+  if (argument < count)
+    return kernel.getInputs()[argument];
+  std::optional<ArrayRef<int64_t>> into = kernel.getInto();
+  int64_t written = into ? (*into)[argument - count] : -1;
+  return written < 0 ? Value() : kernel.getInputs()[size_t(written)];
+}
+
 bool Run::travelsTogether() {
   auto isMovable = [&](Value argument, ArrayAttr index, ValueRange places) {
     auto isAlong = [&](Value place) { return occursIn(dimsOf(place)); };
@@ -161,10 +174,8 @@ bool Run::travelsTogether() {
       return false;
     if (!occursIn(expressions(index)))
       return true;
-    unsigned i = cast<BlockArgument>(argument).getArgNumber();
-    bool isInput = i < kernel.getInputs().size();
-    return places.empty() && (!isInput || isContiguous(kernel.getInputs()[i])) &&
-           number(argument, index).has_value();
+    Value input = inputOf(cast<BlockArgument>(argument).getArgNumber());
+    return places.empty() && (!input || isContiguous(input)) && number(argument, index).has_value();
   };
   WalkResult result = kernel.walk([&](Operation *op) {
     bool fits = true;
@@ -371,6 +382,34 @@ static void mergeReduced(KernelOp kernel) {
     Run(kernel, names).merge();
 }
 
+/// Merges dimensions of what is computed element by element, where all tensors have them adjacent
+/// in memory.
+static void mergeElementwise(KernelOp kernel) {
+  StoreOp first;
+  WalkResult result = kernel.walk([&](Operation *op) {
+    auto store = dyn_cast<StoreOp>(op);
+    if (isa<StreamOp, sched::ReduceOp>(op) || (store && store.getSum()))
+      return WalkResult::interrupt();
+    if (store && !first)
+      first = store;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || !first)
+    return;
+  SmallVector<StringAttr> names;
+  for (SymExpr e : expressions(first.getIndex()))
+    if (DimAttr dim = e.isSymbol() ? kernel.getDim(e.symbolName()) : DimAttr())
+      names.push_back(dim.getName());
+  for (size_t length = names.size(); length > 1; --length)
+    for (size_t begin = 0; begin + length <= names.size(); ++begin)
+      if (Run run(kernel, ArrayRef(names).slice(begin, length)); run.travelsTogether()) {
+        run.merge();
+        names.erase(names.begin() + begin, names.begin() + begin + length);
+        length = names.size() + 1;
+        break;
+      }
+}
+
 namespace {
 struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims> {
   using ScheduleMergeDimsBase::ScheduleMergeDimsBase;
@@ -379,9 +418,9 @@ struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims>
     auto perform = [](const MachineModel &machine, const SizeFacts &facts, KernelOp kernel) {
       if (gir::numericsOption(kernel->getParentOp(), "batch_invariant") == "true")
         return;
-      if (machine.isGpu)
-        mergeReduced(kernel);
-      else
+      mergeElementwise(kernel);
+      mergeReduced(kernel);
+      if (!machine.isGpu)
         mergeRows(kernel, facts);
     };
     if (failed(forEachKernel(getOperation(), target, cores, perform)))

@@ -137,8 +137,13 @@ GlobalAccess tessera::globalAccess(Operation *op, const Coordinates &coordinates
   for (int64_t dim = 0; access.isChecked && dim < int64_t(access.coords.size()); ++dim)
     if (needsCheck(access, dim, coordinates))
       access.checkedDims.push_back(dim);
-  access.hasCutVectors =
-      access.isChecked && access.width > 1 && access.view.getDefiningOp<tile::AlignedRowOp>();
+  // A tensor of one dimension has a single end: vectors are whole but for the one that it cuts.
+  bool isSingleRow = access.type().getRank() == 1 && isa<tile::LoadOp, tile::StoreOp>(op);
+  if (isSingleRow && access.isChecked)
+    access.width = coordinates.accessWidth(access.view, access.dims, access.layout, false);
+  bool endsAnywhere = access.view.getDefiningOp<tile::AlignedRowOp>() ||
+                      (isSingleRow && access.type().getDivisor(0) % access.width != 0);
+  access.hasCutVectors = access.isChecked && access.width > 1 && endsAnywhere;
   bool isLoad = isa<tile::LoadOp, tile::GatherOp>(op) && access.isChecked;
   bool isOutsideLoops = isa<tile::LoadOp>(op) && isa<tile::KernelOp>(op->getParentOp());
   access.needsPad = isLoad && !(isOutsideLoops && isPadUnused(access, coordinates));

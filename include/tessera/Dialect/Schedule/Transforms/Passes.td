@@ -15,13 +15,14 @@ class Schedule_TargetPass<string argument> : Pass<argument, "::mlir::ModuleOp"> 
 def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
   let summary = "merge dimensions that occur only together";
   let description = [{
-    Replaces dimensions that occur only as the row-major number of one longer dimension by that dimension. On CPUs these are
-    the batch and row dimensions of a contraction with a matrix that all batches share, on GPUs dimensions that are
-    reduced together.
+    Replaces dimensions that occur only as the row-major number of one longer dimension by that dimension. These are
+    dimensions of elementwise operations, dimensions that are reduced together, and on CPUs the batch and row dimensions
+    of a contraction with a matrix that all batches share.
 
-    **Why.** A grid task of a CPU packs the matrix for the rows of its tile. With few rows in each batch, packing would be
-    most of the work. A GPU splits a stream along one dimension, and loads along the last one: a stream of one long
-    dimension has more blocks to split and longer rows to load.
+    **Why.** Vectors and copies are along the last dimension: short or odd rows waste lanes, and their copies are not
+    aligned. One long dimension has neither rows nor remainders. A stream of one long dimension has more blocks to split,
+    too. A grid task of a CPU packs the matrix for the rows of its tile. With few rows in each batch, packing would be most
+    of the work.
 
     **Input form.** Schedule IR from `convert-graph-to-sched`, before tiles are chosen.
 
@@ -30,8 +31,8 @@ def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
     **Declines.** The pass leaves dimensions alone
 
     - if an operation uses one of them without the others: an index, a mask, a scan, a gather, a tensor with gaps;
-    - if rows of one batch are many (from 512 on), or no contraction has a matrix that all batches share;
-    - if a result has dimensions that are reduced;
+    - of contractions, if rows of one batch are many (from 512 on), or no matrix is shared by all batches;
+    - if a result has dimensions that are reduced, or elements are added to it;
     - if the function's numerics are batch-invariant.
 
     For `x86-64-v4`, before:
