@@ -192,3 +192,25 @@ def test_a_part_of_the_suite():
         text=True,
     )
     assert done.returncode == 0 and " right" in done.stdout, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("rows, columns", [(2, 13), (5, 16), (16, 16)])
+@pytest.mark.parametrize("layout", ["dense", "stepped"])
+def test_gathered_operands_that_are_reduced_too(rows, columns, layout):
+    """All warps hold the gathered operand of the MMA. For the sums each one takes its own rows by
+    shuffles, from words that it selects by several bits of the lane."""
+    x = random((rows, rows, columns), "fp16", layout)
+    i = np.arange(rows)[::-1].copy() // 2
+    check("def f(x, i):\n    v = x[i]\n    return v @ v.mT, v.sum(-1)\n", x, i)
+
+
+def test_bytes_that_are_widened():
+    x, y = random((40, 72), "int8"), random((72, 24), "int8", seed=1)
+    check("def f(x, y):\n    return x.to(tsr.int32) @ y.to(tsr.int32)\n", x, y)
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (1031,), (53, 3), (5, 1, 211)])
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "int8"])
+def test_elements_in_vectors_that_the_end_cuts(shape, dtype):
+    x, y = random(shape, dtype), random(shape, dtype, seed=1)
+    check("def f(x, y):\n    return x + y * x\n", x, y)

@@ -20,6 +20,9 @@ public:
     // Backends add in different orders, and the choice depends on sizes.
     if (shape.batchInvariant || shape.contractions.empty())
       return false;
+    // tileiras multiplies f64 and wide integers without tensor cores.
+    if (!shape.onTensorCores && machine.tilesInRegisters)
+      return true;
     bool isStream =
         llvm::any_of(shape.contractions, [](const Product &product) { return product.inner; });
     return isStream ? isStreamed() : isShared() || isGrouped();

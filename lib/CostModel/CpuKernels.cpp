@@ -219,7 +219,6 @@ PredictedTime tessera::predictCpuKernel(const MachineModel &machine, const SizeF
 }
 
 std::vector<KernelShape> tessera::cpuKernelTiles(const MachineModel &machine,
-                                                 const SizeFacts &facts,
-                                                 const KernelShape &shape) {
+                                                 const SizeFacts &facts, const KernelShape &shape) {
   return TileSpace(facts, shape).run();
 }

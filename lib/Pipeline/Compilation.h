@@ -55,6 +55,8 @@ public:
 
   const CompileRequest &request;
   CompileResult &result;
+  bool choosesBackend = false; ///< of each kernel: nobody asked for one
+  std::string tileirasRefusal; ///< why the assembler of CUDA Tile IR refused a module
 
 private:
   bool parseIR();

@@ -134,8 +134,10 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
     if (made)
       noteDropped(image, dropped);
   }
-  if (!made)
+  if (!made) {
+    compilation.tileirasRefusal = error;
     return image.emitError(error);
+  }
   cubin = {name(), std::move(made->bytes)};
   return success();
 }

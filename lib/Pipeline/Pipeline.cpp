@@ -75,15 +75,19 @@ bool needsAssembler(const CompileRequest &request) {
 
 /// The backend for kernels that either backend can compile: the measured one, otherwise the
 /// schedule chooses for each kernel. All go through PTX where the assembler of CUDA Tile IR is not
-/// installed.
+/// installed, or refused the program.
 std::string backendOfEach(Compilation &compilation, const std::string &measured) {
-  std::string error;
-  if (!needsAssembler(compilation.request) || cudatile::findTileiras(error))
+  compilation.choosesBackend = true;
+  std::string error = compilation.request.tileirasRefusal;
+  bool isMissing =
+      error.empty() && needsAssembler(compilation.request) && !cudatile::findTileiras(error);
+  if (!isMissing && compilation.request.tileirasRefusal.empty())
     return measured.empty() ? kBothBackends.str() : measured;
   remark::analysis(compilation.getModule().getLoc(),
                    remark::RemarkOpts::name("NoTileiras").category("backend"))
       << remark::reason("all kernels are compiled through PTX: {0}", error);
-  compilation.result.report["missing"] = llvm::json::Array{"tileiras"};
+  if (isMissing)
+    compilation.result.report["missing"] = llvm::json::Array{"tileiras"};
   return "ptx";
 }
 
@@ -368,16 +372,25 @@ void compile(const CompileRequest &given, CompileResult &result) {
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
   bool tuned = false;
+  std::string refusal;
   auto perform = [&](const CompileRequest &each) {
     std::string tooLarge;
     withCompilation(each, result, [&](Compilation &compilation) {
       runStages(compilation, tuned);
       reportProgram(result);
       tooLarge = compilation.tooLargeKernel();
+      if (compilation.choosesBackend)
+        refusal = llvm::StringRef(compilation.tileirasRefusal).rtrim().str();
     });
     return tooLarge;
   };
   fitTiles(wanted, result, perform);
+  if (!refusal.empty() && result.outcome != Outcome::Ok) {
+    CompileRequest throughPtx = wanted;
+    throughPtx.tileirasRefusal = refusal;
+    result = CompileResult();
+    fitTiles(throughPtx, result, perform);
+  }
   if (tuned && result.outcome != Outcome::Ok) {
     // Choices that were measured with another assembler may not compile with this one.
     CompileRequest plain = wanted;

@@ -391,3 +391,16 @@ TEST(Conversion, Copies) {
 }
 
 } // namespace
+
+TEST(Conversion, ShufflesBetweenReplicasOfWarps) {
+  // Every warp holds all elements, and keeps its own rows.
+  Layout all = parsed("register[d1:1, d0:8, d1:8] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[0, 0] -> "
+                      "d0:16 d1:16"),
+         rows = parsed("register[d0:8] lane[d1:1, d1:2, d1:4, d1:8, d0:1] warp[d0:2, d0:4] -> "
+                       "d0:16 d1:16");
+  for (unsigned bits : {16, 32}) {
+    std::optional<ShuffleSchedule> schedule = planShuffles(all, rows, bits);
+    ASSERT_TRUE(schedule);
+    EXPECT_EQ(Executor(all, rows, bits).runShuffles(*schedule), "");
+  }
+}

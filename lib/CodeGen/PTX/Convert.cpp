@@ -74,8 +74,10 @@ public:
         if (uint64_t moved = number.out().unpack(column)[dim]) {
           Value place = in == Dim::Lane ? lane : warp;
           bits.push_back({LLVM::LShrOp::create(e.b, place, e.integer(i, e.i32)), moved});
-          if (image.add(moved))
+          if (!image.contains(moved)) { // each vector that is added takes a bit of a combination
+            image.add(moved);
             steps.push_back({Value(), moved});
+          }
         }
     for (auto [bit, column] : bits)
       for (auto [i, step] : llvm::enumerate(steps))

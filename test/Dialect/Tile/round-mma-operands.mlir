@@ -53,3 +53,18 @@ tile.kernel @policy(%x: !tile.view<16x16xf32, strides = [16, 1]>, %y: !tile.view
   tile.store %d, %y[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
   tile.return
 }
+
+// Integers that were widened from bytes are multiplied as bytes.
+// CHECK-LABEL: tile.kernel @bytes
+// CHECK:         tile.mma %{{.*}} : (tensor<16x32xi8>, tensor<32x16xi8>, tensor<16x16xi32>)
+tile.kernel @bytes(%a: !tile.view<16x32xi8, strides = [32, 1]>, %b: !tile.view<32x16xi8, strides = [16, 1]>, %y: !tile.view<16x16xi32, strides = [16, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0 : i32 : tensor<16x16xi32>
+  %v = tile.load %a[%c0, %c0] dims [0, 1] : <16x32xi8, strides = [32, 1]> -> tensor<16x32xi8>
+  %w = tile.load %b[%c0, %c0] dims [0, 1] : <32x16xi8, strides = [16, 1]> -> tensor<32x16xi8>
+  %p = tile.cast %v : tensor<16x32xi8> -> tensor<16x32xi32>
+  %q = tile.cast %w : tensor<32x16xi8> -> tensor<32x16xi32>
+  %d = tile.mma %p, %q, %zero : (tensor<16x32xi32>, tensor<32x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi32>
+  tile.store %d, %y[%c0, %c0] dims [0, 1] : tensor<16x16xi32>, <16x16xi32, strides = [16, 1]>
+  tile.return
+}

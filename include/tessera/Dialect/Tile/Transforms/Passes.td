@@ -247,7 +247,7 @@ def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
   let summary = "round MMA operands to the program's narrow type, or to the policy's";
   let description = [{
     Rounds the f32 operands of MMAs to a narrow type. An operand that was widened from this type is
-    used as it was.
+    used as it was. So are operands of 32-bit integers that were widened from bytes.
 
     **Why.** A kernel may carry a value in f32 that the program rounds to bf16, f16 or an 8-bit type
     before a contraction. Tensor cores process narrow operands at many times the rate of wider ones.
@@ -258,8 +258,8 @@ def TileRoundMmaOperands : Pass<"tile-round-mma-operands", "::mlir::ModuleOp"> {
 
     **Output form.** The same, with MMAs of that type that accumulate in f32.
 
-    **Declines.** Functions without the attribute and the policy; types that the target's tensor cores
-    lack, on chips without bf16; MMAs whose left operand or accumulator is not f32.
+    **Declines.** Floats of functions without the attribute and the policy; types that the target's
+    tensor cores lack, on chips without bf16; MMAs whose left operand or accumulator is not f32.
 
     Before, in a function with `gir.product_type = bf16`:
     ```mlir

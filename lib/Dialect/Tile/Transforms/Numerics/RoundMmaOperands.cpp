@@ -38,6 +38,24 @@ static Type operandType(func::FuncOp function) {
       .Default(Type());
 }
 
+/// The bytes that an operand of 32-bit integers was widened from, or null.
+static Value bytesOf(Value operand) {
+  auto cast = operand.getDefiningOp<CastOp>();
+  bool isWidened = cast && getElementTypeOrSelf(cast.getInput()).isInteger(8) &&
+                   getElementTypeOrSelf(operand).isInteger(32);
+  return isWidened ? cast.getInput() : Value();
+}
+
+/// MMAs of bytes are exact: their products and sums are 32-bit integers in any case.
+static void narrowToBytes(MmaOp mma) {
+  Value lhs = bytesOf(mma.getLhs()), rhs = bytesOf(mma.getRhs());
+  if (!lhs || !rhs || getElementTypeOrSelf(lhs) != getElementTypeOrSelf(rhs) ||
+      !getElementTypeOrSelf(mma.getResult()).isInteger(32))
+    return;
+  mma.getLhsMutable().assign(lhs);
+  mma.getRhsMutable().assign(rhs);
+}
+
 namespace {
 struct TileRoundMmaOperands : tile::impl::TileRoundMmaOperandsBase<TileRoundMmaOperands> {
   using TileRoundMmaOperandsBase::TileRoundMmaOperandsBase;
@@ -50,6 +68,7 @@ struct TileRoundMmaOperands : tile::impl::TileRoundMmaOperandsBase<TileRoundMmaO
     auto isMultiplied = [&](Type type) {
       return gpu->has(GpuFeature::MmaBf16) || gpu->hasMma(ptxTypeName(type).str());
     };
+    getOperation().walk(narrowToBytes);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       Type type = operandType(function);
       if (!type || !isMultiplied(type))
