@@ -18,14 +18,17 @@ public:
     if (!shape.multiplies)
       return true;
     // Backends add in different orders, and the choice depends on sizes.
-    if (shape.batchInvariant || shape.contractions.empty())
+    if (shape.batchInvariant)
       return false;
+    // Of a matrix by a vector, the other backend has no loads in flight where CTAs are few.
+    if (shape.contractions.empty())
+      return !grouped::fillsDevice(ctas(), machine.cores);
     // tileiras multiplies f64 and wide integers without tensor cores.
     if (!shape.onTensorCores && machine.tilesInRegisters)
       return true;
     bool isStream =
         llvm::any_of(shape.contractions, [](const Product &product) { return product.inner; });
-    return isStream ? isStreamed() : isShared() || isGrouped();
+    return isStream ? isStreamed() : isSmall() || isGrouped();
   }
 
 private:
@@ -34,6 +37,14 @@ private:
 
   const Dim &dimOf(const std::string &name) const {
     return *llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
+  }
+
+  int64_t ctas() const {
+    int64_t count = 1;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel)
+        count *= llvm::divideCeil(std::max<int64_t>(1, facts.hint(dim.size)), dim.tile);
+    return count;
   }
 
   bool usesWgmma() const { return shape.tuning.get(TuningField::Wgmma) == 1; }
@@ -45,7 +56,7 @@ private:
     return size;
   }
 
-  /// The number of tiles of this size in the result of a contraction; 0 if a side has one element.
+  /// The number of tiles of this size in the result of a contraction.
   int64_t tilesOf(const Product &product, int64_t height, int64_t width) const {
     int64_t tiles = 1;
     for (const Dim &dim : shape.dims)
@@ -54,20 +65,17 @@ private:
         tiles *= facts.hint(dim.size);
     for (auto [size, side] :
          {std::pair(sizeOf(product.rows), height), std::pair(sizeOf(product.columns), width)})
-      tiles *= size > 1 ? llvm::divideCeil(size, side) : 0;
+      tiles *= llvm::divideCeil(size, side);
     return tiles;
   }
 
-  /// Whether a cluster splits a contraction for which the other backend needs a second kernel: its
-  /// result has few tiles, even narrow ones, and a long K dimension.
-  bool isShared() const {
-    constexpr int64_t height = 64, width = 32, fewestElements = 512;
-    const Product &product = shape.contractions.front();
-    if (shape.contractions.size() != 1 || machine.cluster < 2 || !product.halves)
-      return false;
-    int64_t tiles = tilesOf(product, height, width);
-    return tiles && sizeOf(product.over) >= fewestElements &&
-           !grouped::fillsDevice(tiles, machine.cores);
+  /// Whether the result of a contraction has too few tiles for the device, even narrow ones: a
+  /// cluster splits its K dimension, for which the other backend needs a second kernel, and its
+  /// loads are in flight long before they are needed.
+  bool isSmall() const {
+    constexpr int64_t height = 64, width = 32;
+    return shape.contractions.size() == 1 && machine.cluster > 1 &&
+           !grouped::fillsDevice(tilesOf(shape.contractions.front(), height, width), machine.cores);
   }
 
   /// Whether warpgroups compute contractions of tensors in memory, followed by elementwise
