@@ -20,9 +20,9 @@ public:
     // Backends add in different orders, and the choice depends on sizes.
     if (shape.batchInvariant)
       return false;
-    // Of a matrix by a vector, the other backend has no loads in flight where CTAs are few.
+    // A matrix by a vector.
     if (shape.contractions.empty())
-      return !grouped::fillsDevice(ctas(), machine.cores);
+      return true;
     // tileiras multiplies f64 and wide integers without tensor cores.
     if (!shape.onTensorCores && machine.tilesInRegisters)
       return true;
@@ -37,14 +37,6 @@ private:
 
   const Dim &dimOf(const std::string &name) const {
     return *llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
-  }
-
-  int64_t ctas() const {
-    int64_t count = 1;
-    for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel)
-        count *= llvm::divideCeil(std::max<int64_t>(1, facts.hint(dim.size)), dim.tile);
-    return count;
   }
 
   bool usesWgmma() const { return shape.tuning.get(TuningField::Wgmma) == 1; }
