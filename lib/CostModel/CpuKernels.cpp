@@ -26,10 +26,10 @@ public:
   }
 
   PredictedTime run() const {
-    double tasks = 1, steps = 1, parallel = 1;
+    double tasks = 1, steps = 1;
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (shape.dims[d].role == Dim::Parallel)
-        tasks *= counts[d], parallel *= sizes[d];
+        tasks *= counts[d];
       else if (shape.dims[d].role == Dim::Stream)
         steps *= counts[d];
     }
@@ -103,25 +103,24 @@ private:
     return outer * vectors;
   }
 
+  static constexpr double productsInRun = 64; ///< multiply-adds of an inner loop, about
+
   /// Vectors of multiply-adds of a contraction, more where few rows share a vector.
   double productsOf(const KernelShape::Contraction &c, double &runs) const {
     Names dims = c.rows;
     dims.insert(dims.end(), c.columns.begin(), c.columns.end());
     dims.insert(dims.end(), c.over.begin(), c.over.end());
-    // Batches are dimensions of both operands.
-    double batches = 1, rows = 1;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      const std::string &name = shape.dims[d].name;
-      if (llvm::is_contained(c.rows, name))
+    double rows = 1;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (llvm::is_contained(c.rows, shape.dims[d].name))
         rows *= tiles[d];
-    }
     const Names &along = !c.columns.empty() ? c.columns : !c.over.empty() ? c.over : c.rows;
-    double total = repeats(dims) * batches;
+    double total = repeats(dims);
     for (size_t d = 0; d < sizes.size(); ++d)
       if (llvm::is_contained(dims, shape.dims[d].name))
         total *= shape.dims[d].name == along.back() ? vectorsAlong(d) : sizes[d];
     double shared = std::min(rows, double(costs.microRows));
-    runs = std::max(runs, total / 64);
+    runs = std::max(runs, total / productsInRun);
     return total * (1 + costs.loadsOfProduct / shared);
   }
 

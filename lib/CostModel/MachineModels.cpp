@@ -13,8 +13,8 @@ using namespace tessera;
 using llvm::StringRef;
 
 /// The rates of a core relative to its vectors: a multiply-add of each unit in a cycle. Bytes per
-/// cycle and the times of blocks and tasks are estimates: they order the candidates that are listed
-/// and tuned, and choose none.
+/// cycle and the times of loops, blocks and tasks are estimates: they order candidates, and choose
+/// where a value would be computed many times.
 static CpuCosts cpuCosts(const CpuDescription &cpu) {
   constexpr double packBytes = 16, l2Bytes = 20, dramBytes = 8;
   const CpuRates &rates = cpuRates();

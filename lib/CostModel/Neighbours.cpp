@@ -1,8 +1,8 @@
 //===- Neighbours.cpp - Schedules beside a choice -------------------------===//
 //
-// The candidates of kernels whose schedules are not enumerated. The predicted time is that of the
-// slower of arithmetic and memory, in whole waves of CTAs or rounds of grid tasks. Memory needs a
-// number of bytes in flight, which tiles, stages and CTAs per SM determine.
+// The candidates of GPU kernels whose schedules are not enumerated. The predicted time is that of
+// the slower of arithmetic and memory, in whole waves of CTAs. Memory needs a number of bytes in
+// flight, which tiles, stages and CTAs per SM determine.
 //
 //===----------------------------------------------------------------------===//
 #include "Neighbours.h"
@@ -18,9 +18,8 @@ using namespace tessera;
 using Dim = KernelShape::Dim;
 
 namespace {
-/// The latency of memory, the time to start a grid task, and the threads of an SM: estimates that
-/// only rank neighbours.
-constexpr double kLatencyUs = 0.7, kTaskUs = 0.2;
+/// The latency of memory and the threads of an SM: estimates that only rank neighbours.
+constexpr double kLatencyUs = 0.7;
 constexpr int64_t kThreads = 2048, kWarp = 32;
 
 class Enumerator {
@@ -38,8 +37,7 @@ public:
         tiled.push_back(std::move(each));
     for (const KernelShape &each : tiled) {
       add(each);
-      if (machine.isGpu)
-        addFields(each);
+      addFields(each);
     }
     return std::move(result);
   }
@@ -50,7 +48,7 @@ private:
     std::vector<KernelShape> shapes;
     const Dim &dim = chosen.dims[number];
     // A contraction computes one matrix at a time.
-    if (machine.isGpu && !chosen.contractions.empty() && dim.tile == 1)
+    if (!chosen.contractions.empty() && dim.tile == 1)
       return shapes;
     int64_t most = std::max<int64_t>(1, llvm::PowerOf2Ceil(uint64_t(facts.hint(dim.size))));
     for (double factor : {0.25, 0.5, 2.0, 4.0}) {
@@ -63,11 +61,11 @@ private:
     return shapes;
   }
 
-  /// Contractions have tiles of at least 16 elements on a GPU.
+  /// Contractions have tiles of at least 16 elements.
   int64_t leastTile(const Dim &dim) const {
     for (const KernelShape::Contraction &c : chosen.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns, &c.over})
-        if (machine.isGpu && llvm::is_contained(*side, dim.name) && side->back() == dim.name)
+        if (llvm::is_contained(*side, dim.name) && side->back() == dim.name)
           return std::min<int64_t>(16, dim.tile);
     return 1;
   }
@@ -123,7 +121,7 @@ private:
     return bytes;
   }
 
-  /// CTAs or grid tasks.
+  /// CTAs.
   double tasksOf(const KernelShape &shape) const {
     double tasks = 1;
     for (const Dim &dim : shape.dims)
@@ -135,14 +133,6 @@ private:
   PredictedTime predict(const KernelShape &shape) const {
     double tasks = tasksOf(shape), cores = double(machine.cores);
     double rounds = std::ceil(tasks / cores) * cores / tasks;
-    if (!machine.isGpu) {
-      double arithmetic = work.arithmeticUs * rounds, start = kTaskUs * std::ceil(tasks / cores);
-      return {std::max(arithmetic, work.memoryUs) + start + work.launchUs,
-              {{"arithmetic", arithmetic},
-               {"memory", work.memoryUs},
-               {"grid tasks", start},
-               {"launch", work.launchUs}}};
-    }
     int64_t warps = shape.launch.get(LaunchField::NumWarps).value_or(kDefaultNumWarps);
     double resident =
         std::max(1.0, std::min(double(kThreads / (kWarp * warps)), std::ceil(tasks / cores)));

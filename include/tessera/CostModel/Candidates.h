@@ -3,10 +3,11 @@
 // The space that the choice of a schedule is made from, with a predicted time for each schedule.
 //
 // - Contractions by wgmma are enumerated completely, and the schedule with the smallest predicted
-// time
-//   is the cost model's choice.
-// - Contractions on CPUs are enumerated, too; rules choose among them.
-// - Of other kernels, the candidates are the cost model's choice and its neighbours: each tile
+//   time is the cost model's choice.
+// - Kernels of CPUs are enumerated, too. The predicted time chooses for streams of reductions,
+// rules
+//   for the others.
+// - Of other GPU kernels, the candidates are the cost model's choice and its neighbours: each tile
 //   halved, doubled and quadrupled, and other warps, stages and CTAs per SM.
 //
 //===----------------------------------------------------------------------===//
