@@ -23,9 +23,9 @@ func.func @copy(%x: !gir.tensor<64, 33, bf16> {gir.contiguous}) -> !gir.tensor<6
   }
   return %0 : !gir.tensor<64, 40, bf16>
 }
-// A contraction of vectors goes to the other backend.
+// A matrix by a vector is bound by memory, too.
 // CHECK-LABEL: func.func @dot
-// CHECK: attributes {sched.backend = "cuda_tile", sched.contracts}
+// CHECK: attributes {sched.backend = "ptx", sched.contracts}
 func.func @dot(%x: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %y: !gir.tensor<4096, bf16> {gir.contiguous}) -> !gir.tensor<4096, f32> {
   %0 = sched.kernel @dot_0(%in = %x : !gir.tensor<4096, 4096, bf16>, %in_0 = %y : !gir.tensor<4096, bf16>) -> (%out : !gir.tensor<4096, f32>)
       dims [parallel i = 4096 tile 1, stream k = 4096 tile 1] order [i] attributes {sched.contracts} {
