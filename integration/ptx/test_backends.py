@@ -114,7 +114,7 @@ def products(x, w):
             "ptx",
         ),
         ("product", "bf16[16384,4096]", "bf16[4096,16384]", "sm_90", "ptx"),
-        ("product", "fp32[64,1024]", "fp32[1024,1024]", "sm_90", "tileir"),
+        ("product", "fp32[64,1024]", "fp32[1024,1024]", "sm_90", "ptx"),
         ("product", "bf16[64,1024]", "bf16[1024,1024]", "sm_80", "tileir"),  # no clusters
         ("products", "bf16[64,1024]", "bf16[1024,1024]", "sm_90", "ptx"),  # each of them is shared
     ],
