@@ -298,3 +298,15 @@ def test_rows_pass_through_two_products_in_bands():
             random((2, 300, 64), seed=1) * 0.3,
             random((2, 300, 72), seed=2),
         )
+
+
+@pytest.mark.parametrize("source", ["int64", "int32", "int16", "fp32", "fp64"])
+@pytest.mark.parametrize("target", ["int8", "int16"])
+@pytest.mark.parametrize("columns", [3, 5, 6, 7, 11, 19])
+def test_narrowed_ends_of_rows(source, target, columns):
+    """Vectors of three lanes, truncated and stored."""
+    f = define(f"""def f(x: Tensor[9, {columns}, tsr.{source}]):
+    v = x.to(tsr.{target})
+    return v, tsr.concat((v, v), dim=1)
+""")
+    check(f, random((9, columns), source))

@@ -468,6 +468,17 @@ Value Emitter::cast(Value value, Type from, Type to) {
           want = to.getIntOrFloatBitWidth();
   if (have == want)
     return value;
+  if (have > want && lanes > 1 && !llvm::isPowerOf2_64(uint64_t(lanes))) {
+    // LLVM 22 stores the wrong lanes of a truncated vector of three on AArch64.
+    int64_t whole = int64_t(llvm::PowerOf2Ceil(uint64_t(lanes)));
+    llvm::SmallVector<int32_t> wider(size_t(whole), -1), first;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      first.push_back(wider[size_t(lane)] = int32_t(lane));
+    Value padded = LLVM::ShuffleVectorOp::create(b, value, value, wider);
+    Value narrow = LLVM::TruncOp::create(b, withLanes(valueType(to), whole), padded);
+    narrow = LLVM::FreezeOp::create(b, narrow);
+    return LLVM::ShuffleVectorOp::create(b, narrow, narrow, first);
+  }
   if (have > want)
     return LLVM::TruncOp::create(b, target, value);
   return isUnsigned(from) ? Value(LLVM::ZExtOp::create(b, target, value))
