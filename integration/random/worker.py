@@ -149,7 +149,10 @@ def assemble(program: Program, function, calls: int, backend: str, chips: list[s
             ).report()
         except TesseraError as error:
             refuses = not re.search(r"internal|ptxas|tileiras|assembler", str(error))
-            return {"status": "skipped" if refuses else "error", "message": f"{chip}: {error}"}
+            # A signal ended NVIDIA's assembler: nothing is known about the module.
+            crashed = re.search(r"tileiras \S+ refused a module for \S+ \(status -", str(error))
+            status = "skipped" if refuses or crashed else "error"
+            return {"status": status, "message": f"{chip}: {error}"}
         if backend == "ptx" and not all(
             kernel.get("registers") or "same_as" in kernel for kernel in report["kernels"]
         ):
