@@ -242,7 +242,7 @@ private:
 
   /// The tiles with the smallest predicted time.
   void chooseByTime() {
-    std::vector<KernelShape> all = cpuKernelTiles(machine, facts, shape);
+    std::vector<KernelShape> all = cpuKernelTiles(facts, shape);
     std::vector<double> times;
     for (const KernelShape &each : all)
       times.push_back(predictCpuKernel(machine, facts, each).microseconds);
@@ -354,7 +354,7 @@ std::vector<Candidate> tessera::enumerateCandidates(const MachineModel &machine,
   limitWork(machine, chosen);
   if (listed.empty() && !machine.isGpu) {
     listed.push_back({chosen, predictCpuKernel(machine, facts, chosen), true});
-    for (KernelShape &each : cpuKernelTiles(machine, facts, chosen))
+    for (KernelShape &each : cpuKernelTiles(facts, chosen))
       listed.push_back({each, predictCpuKernel(machine, facts, each)});
   }
   if (listed.empty())

@@ -217,7 +217,6 @@ PredictedTime tessera::predictCpuKernel(const MachineModel &machine, const SizeF
   return Predictor(machine, facts, shape).run();
 }
 
-std::vector<KernelShape> tessera::cpuKernelTiles(const MachineModel &machine,
-                                                 const SizeFacts &facts, const KernelShape &shape) {
+std::vector<KernelShape> tessera::cpuKernelTiles(const SizeFacts &facts, const KernelShape &shape) {
   return TileSpace(facts, shape).run();
 }

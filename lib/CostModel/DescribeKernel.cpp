@@ -312,8 +312,7 @@ void Describer::describeMemory() {
   };
   for (StoreOp store : stores) {
     note(store.getIndex());
-    shape.operands.push_back(
-        {positions(store.getIndex()), bytesOf(elementOf(store.getValue())), true});
+    shape.operands.push_back({positions(store.getIndex()), bytesOf(elementOf(store.getValue()))});
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(store));
   }
   trees.visit(roots, [&](Operation *op) {
@@ -325,8 +324,8 @@ void Describer::describeMemory() {
     Names dims = positions(load.getIndex());
     for (StringAttr dim : dimsOf(load.getResult()))
       if (!llvm::is_contained(dims, dim.getValue()))
-        dims.insert(dims.begin(), dim.str());
-    shape.operands.push_back({dims, bytesOf(elementOf(load.getResult())), false});
+        dims.push_back(dim.str());
+    shape.operands.push_back({dims, bytesOf(elementOf(load.getResult()))});
   });
 }
 

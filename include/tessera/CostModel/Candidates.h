@@ -4,9 +4,8 @@
 //
 // - Contractions by wgmma are enumerated completely, and the schedule with the smallest predicted
 //   time is the cost model's choice.
-// - Kernels of CPUs are enumerated, too. The predicted time chooses for streams of reductions,
-// rules
-//   for the others.
+// - Kernels of CPUs are enumerated, too. For streams of reductions the predicted time chooses, for
+//   others rules do.
 // - Of other GPU kernels, the candidates are the cost model's choice and its neighbours: each tile
 //   halved, doubled and quadrupled, and other warps, stages and CTAs per SM.
 //

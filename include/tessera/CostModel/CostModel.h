@@ -90,9 +90,8 @@ struct KernelShape {
   };
   /// What is read from a tensor or written to one.
   struct Operand {
-    std::vector<std::string> dims; ///< by their place in memory, outermost first
-    int64_t bytes = 4;             ///< of an element
-    bool isStored = false;
+    std::vector<std::string> dims;
+    int64_t bytes = 4; ///< of an element
   };
   std::vector<Dim> dims; ///< canonical order: the last varies fastest in memory
   std::vector<Operand> operands;
