@@ -310,3 +310,15 @@ def test_narrowed_ends_of_rows(source, target, columns):
     return v, tsr.concat((v, v), dim=1)
 """)
     check(f, random((9, columns), source))
+
+
+@pytest.mark.parametrize("columns", [65, 66, 67])
+def test_sorts_of_computed_columns(columns):
+    """The counts of digits and the words that are moved come from the same elements."""
+    f = define("""def f(x: Tensor["R", "C", fp32], mean: Tensor["C", fp32], var: Tensor["C", fp32]):
+    v = tsr.batch_norm(x, mean, abs(var) + 1.0, var, mean)
+    return tsr.argsort(tsr.minimum(v, var), dim=0, descending=True)
+""")
+    rows = 67
+    got = np.asarray(f(random((rows, columns)), random((columns,)), random((columns,))))
+    assert (np.sort(got, axis=0) == np.arange(rows)[:, None]).all()

@@ -118,11 +118,11 @@ private:
   }
 
   /// Whether the elements are loaded from memory, so that they have the precision of their type.
-  static bool isLoadedFromArgument(Value x) {
+  static bool isLoaded(Value x) {
     while (
         isa_and_nonnull<TransposeOp, ReshapeOp, SliceOp, BroadcastOp, GatherOp>(x.getDefiningOp()))
       x = x.getDefiningOp()->getOperand(0);
-    return isa<BlockArgument>(x);
+    return isa<BlockArgument>(x) || x.getDefiningOp<MaterializeOp>();
   }
 
   /// Integers with the required order of the elements, and the number of their bits: from 0 to
@@ -136,7 +136,7 @@ private:
       return {descending ? map(ScalarOp::Not, key) : key, bits};
     // The last digits of a narrow number are zero in f32.
     if (int64_t unused = real ? 24 - int64_t(real.getFPMantissaWidth()) : 0;
-        unused > 0 && isLoadedFromArgument(input)) {
+        unused > 0 && isLoaded(input)) {
       key = map(ScalarOp::Shr, key, unused);
       bits -= unused;
     }
@@ -309,6 +309,39 @@ private:
   SymExpr blocks, block;
 };
 
+/// Whether kernels that compute the tensor separately compute the same bits: nothing is rounded.
+bool isExact(Value tensor) {
+  auto isInteger = [](Value x) {
+    return cast<gir::TensorType>(x.getType()).getElementType().isInteger();
+  };
+  llvm::SetVector<Value> reached;
+  reached.insert(tensor);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Operation *op = reached[i].getDefiningOp();
+    if (!op || isa<MaterializeOp, ConstantOp, ArgSortOp, ScatterOp>(op))
+      continue;
+    bool isMove = isa<TransposeOp, ReshapeOp, SliceOp, BroadcastOp, GatherOp, ConcatOp>(op);
+    if (!isMove && !(isInteger(reached[i]) && llvm::all_of(op->getOperands(), isInteger)))
+      return false;
+    reached.insert_range(op->getOperands());
+  }
+  return true;
+}
+
+/// Stores the elements of a sort if they are computed. One kernel counts the digits of the keys and
+/// another moves the words. Both must read the same keys, or positions are left out.
+void materializeKeys(OpBuilder &builder, ArgSortOp op) {
+  Value keys = op.getInput();
+  if (isExact(keys))
+    return;
+  auto stored = MaterializeOp::create(
+      builder, op.getLoc(), keys.getType(), keys, UnitAttr(), IntegerAttr(),
+      builder.getStringAttr("a sort reads it several times and needs the same bits each time"));
+  keys.replaceUsesWithIf(stored, [&](OpOperand &use) {
+    return use.getOwner() == op || op->isBeforeInBlock(use.getOwner());
+  });
+}
+
 struct ExpandSorts : gir::impl::GraphExpandSortsBase<ExpandSorts> {
   using Base::Base;
 
@@ -317,6 +350,7 @@ struct ExpandSorts : gir::impl::GraphExpandSortsBase<ExpandSorts> {
     getOperation()->walk([&](ArgSortOp op) { sorts.push_back(op); });
     for (ArgSortOp op : sorts) {
       OpBuilder builder(op);
+      materializeKeys(builder, op);
       op.getResult().replaceAllUsesWith(Sorter(builder, op, sequential).run(op.getFirst()));
       op.erase();
     }

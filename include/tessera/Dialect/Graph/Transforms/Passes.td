@@ -103,6 +103,9 @@ def GraphExpandSorts : Pass<"gir-expand-sorts"> {
     **Why.** Kernels then need no sorting code of their own: every step is a map, a scan, a gather
     or a scatter.
 
+    Elements that are computed with roundings are stored first (`gir.materialize`): the kernel that
+    counts digits and the kernel that scatters elements must read the same bits.
+
     With `sequential`, for CPUs, each row is processed in order. Counts are sums into a small table
     (`gir.scatter_add`, and `gir.scan` by a key), and digits have up to 8 bits (11 in rows of 32768
     elements and more). Otherwise, for GPUs, reductions and scans count in parallel, and digits have
