@@ -101,7 +101,10 @@ def information(version: str, tag: str) -> dict[str, bytes]:
     return {
         "METADATA": metadata.encode(),
         "WHEEL": wheel.encode(),
-        "entry_points.txt": f"[console_scripts]\n{NAME} = {NAME}.__main__:main\n".encode(),
+        "entry_points.txt": (
+            f"[console_scripts]\n{NAME} = {NAME}.__main__:main\n\n"
+            f"[torch_dynamo_backends]\n{NAME} = {NAME}.dynamo:backend\n"
+        ).encode(),
         "licenses/LICENSE": (TOP / "LICENSE").read_bytes(),
     }
 

@@ -24,7 +24,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010005u
+#define TESSERA_ABI_VERSION 0x00010006u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -334,6 +334,12 @@ TESSERA_API double tessera_occupancy(const char *chip, int64_t threads, int64_t 
 /// "x, dim=None", "meaning", "function": tsr.name(x), "method": x.name(), "property": x.name}, …].
 /// Since ABI 1.3.
 TESSERA_API const char *tessera_operations(void);
+/// A graph of ATen operations as a program: JSON in (include/tessera/Import/Aten.h), JSON out:
+/// {"program": text, "unsupported": [[node, reason], …]} or {"error": message}. The text of the
+/// program is empty if a node is not supported. Valid until the thread's next call. Since ABI 1.6.
+TESSERA_API const char *tessera_import_aten(const char *graph);
+/// The operations that tessera_import_aten translates, as a JSON array. Since ABI 1.6.
+TESSERA_API const char *tessera_aten_operations(void);
 /// The program tessera-opt, which runs single passes on textual IR. Unlike all other functions it
 /// is a whole program: it prints, and may exit; call it once per process.
 TESSERA_API int tessera_opt_main(int argc, char **argv);

@@ -42,9 +42,10 @@ static int32_t dtypeOf(const char *format, Py_ssize_t bytes) {
 }
 
 int64_t *Arguments::reserve(int64_t ndim) {
-  if (ndim < 0 || 2 * ndim > static_cast<int64_t>(maxDimensions - dimensionCount))
+  if (ndim < 0 ||
+      2 * ndim > static_cast<int64_t>(capacity * dimensionsPerArgument - dimensionCount))
     return nullptr;
-  int64_t *place = dimensions + dimensionCount;
+  int64_t *place = dimensions.data() + dimensionCount;
   dimensionCount += 2 * static_cast<unsigned>(ndim);
   return place;
 }
@@ -105,7 +106,7 @@ bool Arguments::addBuffer(PyObject *object, bool writable) {
 }
 
 Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind parameter, bool writable) {
-  if (entryCount == maxArguments)
+  if (entryCount == capacity)
     return Outcome::Unsuitable;
   bool any = parameter == ParameterKind::Any;
   if (PyFloat_CheckExact(object) && (any || parameter == ParameterKind::Float)) {
@@ -158,10 +159,6 @@ static bool readTuple(PyObject *tuple, int64_t *numbers, Py_ssize_t length) {
 }
 
 bool Arguments::addSpecification(PyObject *item) {
-  if (entryCount == maxArguments) {
-    PyErr_Format(errors.argument, "expected at most %u arguments", maxArguments);
-    return false;
-  }
   if (PyBool_Check(item)) {
     next(TESSERA_RT_BOOLEAN)->as.integer = item == Py_True;
     return true;

@@ -12,6 +12,8 @@
 
 #include "Libraries.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -23,12 +25,34 @@ enum class ParameterKind : char { Any = 'a', Tensor = 't', Int = 'i', Float = 'f
 /// The kind of an argument that is part of the specialisation; its value is JSON text.
 inline constexpr int32_t constantKind = 4;
 
+/// An array whose length is known when it is made. Short ones need no allocation. The elements are
+/// not initialised.
+template <typename T, size_t N> class Room {
+public:
+  explicit Room(size_t count)
+      : many(count > N ? new T[count] : nullptr), first(many ? many.get() : few) {}
+
+  T &operator[](size_t i) { return first[i]; }
+  const T &operator[](size_t i) const { return first[i]; }
+  T *data() { return first; }
+  const T *data() const { return first; }
+
+private:
+  T few[N];
+  std::unique_ptr<T[]> many;
+  T *first;
+};
+
 class Arguments {
 public:
-  static constexpr unsigned maxArguments = 64;
-  static constexpr unsigned maxDimensions = 512;
+  /// The number of arguments for which a call allocates nothing.
+  static constexpr unsigned fewArguments = 64;
+  /// Sizes and strides.
+  static constexpr unsigned dimensionsPerArgument = 16;
 
-  Arguments() {}
+  explicit Arguments(size_t count)
+      : capacity(std::max<size_t>(count, fewArguments)), entries(count), runtime(count),
+        buffers(count), dimensions(count * dimensionsPerArgument) {}
   Arguments(const Arguments &) = delete;
   ~Arguments();
 
@@ -52,7 +76,7 @@ public:
   PyObject *describe() const;
 
   /// The runtime's arguments: all but the constants.
-  const tessera_rt_value *values() const { return runtime; }
+  const tessera_rt_value *values() const { return runtime.data(); }
   int32_t count() const { return static_cast<int32_t>(runtimeCount); }
   bool hasTensor() const { return tensors > 0; }
 
@@ -82,16 +106,25 @@ private:
     uint32_t value;            // index into `runtime`
     std::string_view constant; // of constantKind
   };
-  Entry entries[maxArguments];
-  tessera_rt_value runtime[maxArguments];
-  Py_buffer buffers[maxArguments];
-  int64_t dimensions[maxDimensions];
+  size_t capacity;
+  Room<Entry, fewArguments> entries;
+  Room<tessera_rt_value, fewArguments> runtime;
+  Room<Py_buffer, fewArguments> buffers;
+  Room<int64_t, fewArguments * dimensionsPerArgument> dimensions;
   unsigned entryCount = 0, runtimeCount = 0, bufferCount = 0, dimensionCount = 0, tensors = 0;
   int32_t place = TESSERA_RT_DEVICE_CPU;
   bool aligned = true;
   const ArrayType *firstType = nullptr;
   std::string keyText;
 };
+
+/// The length of a sequence; 0 for other objects.
+inline size_t lengthOf(PyObject *sequence) {
+  Py_ssize_t length = PySequence_Size(sequence);
+  if (length < 0)
+    PyErr_Clear();
+  return static_cast<size_t>(std::max<Py_ssize_t>(length, 0));
+}
 
 } // namespace tessera::python
 

@@ -26,6 +26,8 @@ struct Library {
   X(devices)                                                                                       \
   X(chips)                                                                                         \
   X(occupancy)                                                                                     \
+  X(import_aten)                                                                                   \
+  X(aten_operations)                                                                               \
   X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(reference)                                                                                     \
@@ -342,7 +344,7 @@ static PyObject *simulate(PyObject *, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O!OKKKpp", &PyDict_Type, &dictionary, &specifications, &seeds,
                         &first, &most, &exhaustive, &mutants))
     return nullptr;
-  Arguments arguments;
+  Arguments arguments(lengthOf(specifications));
   if (!addAll(arguments, specifications))
     return nullptr;
   tessera_simulation how = {sizeof(tessera_simulation), seeds, first, most, exhaustive, mutants};
@@ -357,7 +359,7 @@ static PyObject *reference(PyObject *, PyObject *args) {
   PyObject *dictionary, *specifications;
   if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dictionary, &specifications))
     return nullptr;
-  Arguments arguments;
+  Arguments arguments(lengthOf(specifications));
   if (!addAll(arguments, specifications))
     return nullptr;
   return perform(dictionary, [&](tessera_compile_request *request, tessera_result **result) {
@@ -419,6 +421,16 @@ static PyObject *operations(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.operations()) : nullptr;
 }
 
+static PyObject *importAten(PyObject *, PyObject *graph) {
+  const char *text = nullptr;
+  return PyArg_Parse(graph, "s", &text) && requireLibrary() ? decoded(library.import_aten(text))
+                                                            : nullptr;
+}
+
+static PyObject *atenOperations(PyObject *, PyObject *) {
+  return requireLibrary() ? decoded(library.aten_operations()) : nullptr;
+}
+
 static PyMethodDef compilerFunctions[] = {
     {"load_compiler", loadCompiler, METH_VARARGS, "load_compiler(path): opens libtessera"},
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
@@ -432,6 +444,8 @@ static PyMethodDef compilerFunctions[] = {
      "occupancy(chip, threads, registers, shared): the share of an SM's warps; None for a chip "
      "that "
      "is not known"},
+    {"import_aten", importAten, METH_O, "import_aten(graph): a program for a graph, JSON for JSON"},
+    {"aten_operations", atenOperations, METH_NOARGS, "the ATen operations that are known, as JSON"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};
 

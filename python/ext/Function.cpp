@@ -135,7 +135,7 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
   if (!self->table || given.count > self->parameters->size() || given.count < self->required ||
       !unchanged(*self->watches))
     return Outcome::Unsuitable;
-  Arguments arguments;
+  Arguments arguments(given.count);
   for (size_t i = 0; i < given.count; ++i) {
     auto outcome =
         arguments.addObject(given.args[i], static_cast<ParameterKind>((*self->parameters)[i]));
@@ -176,18 +176,19 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
 
 /// With a tuple and a dictionary.
 static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs) {
-  PyObject *items[Arguments::maxArguments], *name, *value, *result = nullptr;
+  PyObject *name, *value, *result = nullptr;
   auto count = static_cast<size_t>(PyTuple_Size(args));
+  Room<PyObject *, Arguments::fewArguments> items(count);
   Keywords keywords;
-  bool isQuick = count <= Arguments::maxArguments;
-  for (size_t i = 0; isQuick && i < count; ++i)
+  bool isQuick = true;
+  for (size_t i = 0; i < count; ++i)
     items[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
   for (Py_ssize_t at = 0; isQuick && kwargs && PyDict_Next(kwargs, &at, &name, &value);)
     isQuick = keywords.add(name, value);
   auto outcome = Results::Outcome::Unsuitable;
   if (isQuick)
-    outcome =
-        callQuickly(reinterpret_cast<FunctionObject *>(object), {items, count}, keywords, result);
+    outcome = callQuickly(reinterpret_cast<FunctionObject *>(object), {items.data(), count},
+                          keywords, result);
   return outcome == Results::Outcome::Unsuitable ? callSlow(object, args, kwargs) : result;
 }
 

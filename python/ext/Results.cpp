@@ -64,7 +64,7 @@ Results::Outcome Results::useOne(PyObject *array, int32_t index) {
   if (meetsAny(range, arguments.values(), arguments.count()) ||
       meetsAny(range, given.values(), index))
     return Outcome::Unsuitable;
-  places[index] = tensor.data;
+  places[static_cast<size_t>(index)] = tensor.data;
   return Outcome::Done;
 }
 
@@ -93,7 +93,7 @@ Results::Outcome Results::make() {
     tessera_rt_frame_result(call.frame, i, &tensor);
     if (!hasElementType(library, tensor.dtype))
       return Outcome::Unsuitable;
-    Ref array(makeArray(library, tensor, call.found->device, &places[i]));
+    Ref array(makeArray(library, tensor, call.found->device, &places[static_cast<size_t>(i)]));
     if (!array)
       return Outcome::Failed;
     if (!call.found->tuple)

@@ -18,7 +18,8 @@ class Results {
 public:
   using Outcome = Arguments::Outcome;
 
-  Results(const BoundCall &call, const Arguments &arguments) : call(call), arguments(arguments) {}
+  Results(const BoundCall &call, const Arguments &arguments)
+      : call(call), arguments(arguments), given(count(call)), places(count(call)) {}
   Results(const Results &) = delete;
 
   /// The arrays of `out=`.
@@ -26,18 +27,21 @@ public:
   /// New arrays.
   Outcome make();
 
-  void *const *addresses() const { return places; }
+  void *const *addresses() const { return places.data(); }
   /// The return value of the call: an array, or a tuple.
   PyObject *take();
 
 private:
+  static size_t count(const BoundCall &call) {
+    return static_cast<size_t>(tessera_rt_function_result_count(call.found->function));
+  }
   Outcome useOne(PyObject *array, int32_t index);
 
   const BoundCall &call;
   const Arguments &arguments;
   Arguments given; // the arrays of `out=`
   Ref single, tuple;
-  void *places[maxResults];
+  Room<void *, fewResults> places;
 };
 
 } // namespace tessera::python

@@ -132,10 +132,6 @@ static PyObject *add(PyObject *object, PyObject *args) {
       return nullptr;
     entry->key.assign(bytes, static_cast<size_t>(length));
   }
-  if (tessera_rt_function_result_count(entry->function) > maxResults) {
-    PyErr_Format(errors.tessera, "expected at most %d results", maxResults);
-    return nullptr;
-  }
   entry->device = device;
   entry->tuple = tuple || tessera_rt_function_result_count(entry->function) != 1;
   entry->index = static_cast<Py_ssize_t>(self->entries->size());
@@ -166,7 +162,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
   unsigned long long stream = 0;
   if (!PyArg_ParseTuple(args, "OIO|K", &specifications, &missing, &allocate, &stream))
     return nullptr;
-  Arguments arguments;
+  Arguments arguments(lengthOf(specifications));
   if (!read(arguments, specifications))
     return nullptr;
   BoundCall call;
@@ -177,7 +173,7 @@ static PyObject *run(PyObject *object, PyObject *args) {
     return raise(status);
 
   int32_t count = tessera_rt_function_result_count(call.found->function);
-  void *addresses[maxResults] = {};
+  Room<void *, fewResults> addresses(static_cast<size_t>(count));
   Ref results(PyList_New(0));
   for (int32_t i = 0; i < count && results; ++i) {
     tessera_rt_tensor tensor;
@@ -191,11 +187,11 @@ static PyObject *run(PyObject *object, PyObject *args) {
     if (!made || !PyArg_ParseTuple(made.get(), "KO", &address, &item) ||
         PyList_Append(results.get(), item) != 0)
       return nullptr;
-    addresses[i] = reinterpret_cast<void *>(address);
+    addresses[static_cast<size_t>(i)] = reinterpret_cast<void *>(address);
   }
   if (!results)
     return nullptr;
-  status = execute(call, addresses, reinterpret_cast<void *>(stream));
+  status = execute(call, addresses.data(), reinterpret_cast<void *>(stream));
   if (status != TESSERA_RT_OK)
     return raise(status);
   return Py_BuildValue("(OO)", results.get(), call.found->tuple ? Py_True : Py_False);
@@ -212,7 +208,7 @@ static PyObject *describe(PyObject *, PyObject *args) {
   unsigned missing;
   if (!PyArg_ParseTuple(args, "OI", &specifications, &missing))
     return nullptr;
-  Arguments arguments;
+  Arguments arguments(lengthOf(specifications));
   if (!read(arguments, specifications))
     return nullptr;
   std::string_view key = arguments.key(missing);

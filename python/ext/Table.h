@@ -29,7 +29,8 @@ struct TableObject {
   Specialisation *keptFor;
 };
 
-inline constexpr int maxResults = 64;
+/// The number of results for which a call allocates nothing.
+inline constexpr size_t fewResults = 64;
 
 /// A bound call. If it was a fast one, its frame is kept for the next.
 struct BoundCall {

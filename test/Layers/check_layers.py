@@ -44,6 +44,7 @@ RULES: list[tuple[str, list[str], bool]] = [
     # The runtime compares the features of a CPU with those that code needs: the names are its own.
     ("Target/LLVM", ["Support", "Target", *RUNTIME_ABI], False),
     ("Target", ["Support"], False),
+    ("Import", ["Support"], True),
     ("Frontend/Lex", ["Support"], False),
     ("Frontend/AST", ["Support", "Frontend/Lex"], False),
     ("Frontend/Parse", ["Support", "Frontend/Lex", "Frontend/AST"], False),
@@ -116,7 +117,7 @@ RULES: list[tuple[str, list[str], bool]] = [
     ("Bundle", [*SHARED, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
     ("CAPI/include", RUNTIME_ABI, False),
-    ("CAPI", [*COMPILER, "Pipeline"], True),
+    ("CAPI", [*COMPILER, "Pipeline", "Import"], True),
     ("runtime", ["runtime"], False),
     ("python", [*COMPILER_ABI, *RUNTIME_ABI], False),
     ("tools", [*COMPILER_ABI, *RUNTIME_ABI], False),

@@ -1,0 +1,170 @@
+"""torch.compile(backend="tessera"), where PyTorch is installed."""
+
+import copy
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tessera import fx as tessera_fx  # noqa: E402
+from tessera.dynamo import backend, coverage  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Tessera runs a part")
+        yield
+
+
+class Block(nn.Module):
+    """A transformer block."""
+
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        b, s, d = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(b, s, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(b, s, d))
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+def network():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(8 * 4 * 4, 5),
+    )
+
+
+def near(got, expected, bound=1e-4, least=1e-6):
+    """`least` is a size below which differences do not count."""
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    scale = max(expected.abs().max().item(), least)
+    assert (got - expected).abs().max().item() <= bound * scale
+
+
+MODELS = {
+    "block": (Block, (2, 17, 32)),
+    "network": (network, (2, 3, 8, 8)),
+    "mlp": (lambda: nn.Sequential(nn.Linear(20, 64), nn.SiLU(), nn.Linear(64, 5)), (7, 20)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inference(name):
+    make, shape = MODELS[name]
+    model, x = make().eval(), torch.randn(shape)
+    with torch.no_grad():
+        near(torch.compile(model, backend=backend)(x), model(x))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_step(name):
+    """Gradients of parameters and inputs, and the statistics of batch norm."""
+    make, shape = MODELS[name]
+    model = make()
+    other = copy.deepcopy(model)
+    x, y = torch.randn(shape, requires_grad=True), None
+    for one in (model, torch.compile(other, backend=backend)):
+        result = one(x)
+        weight = torch.linspace(-1, 1, result.numel()).view(result.shape)
+        (result * weight).sum().backward()
+        if y is not None:
+            near(result, y)
+        y = result.detach()
+    # Some gradients are zero but for rounding, such as that of a bias before a norm.
+    largest = max(one.grad.abs().max().item() for one in model.parameters())
+    for expected, got in zip(model.parameters(), other.parameters(), strict=True):
+        near(got.grad, expected.grad, 1e-3, least=0.01 * largest)
+    for expected, got in zip(model.buffers(), other.buffers(), strict=True):
+        near(got, expected)
+
+
+def test_varying_sizes_share_graphs(monkeypatch):
+    compiled = []
+    real = tessera_fx.compile_graph
+    monkeypatch.setattr(
+        "tessera.dynamo.compile_graph", lambda *given: compiled.append(1) or real(*given)
+    )
+    model = torch.compile(Block().eval(), backend=backend, dynamic=True)
+    with torch.no_grad():
+        for length in (5, 6, 9, 33, 70):
+            x = torch.randn(2, length, 32)
+            near(model(x), model._orig_mod(x))
+    assert len(compiled) == 1
+
+
+def test_mutation_and_views():
+    def update(x, y):
+        x.add_(y)
+        part = x[:2]
+        part.mul_(2)
+        return part.t()
+
+    x, y = torch.randn(4, 3), torch.randn(4, 3)
+    expected_x = x.clone()
+    expected = update(expected_x, y)
+    got = torch.compile(update, backend=backend)(x, y)
+    near(x, expected_x)
+    near(got, expected)
+    assert got.stride() == expected.stride()
+
+
+def test_narrow_types_and_autocast():
+    model, x = Block().eval(), torch.randn(2, 9, 32)
+    with torch.no_grad():
+        expected = model(x)
+        narrow = copy.deepcopy(model).bfloat16()
+        near(torch.compile(narrow, backend=backend)(x.bfloat16()).float(), expected, 0.05)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            near(torch.compile(model, backend=backend)(x).float(), expected, 0.05)
+
+
+def test_what_is_not_known_runs_by_pytorch():
+    def f(x):
+        return torch.histc(x * 2, 4, 0, 1) + 1
+
+    x = torch.rand(100)
+    near(torch.compile(f, backend=backend)(x), f(x))
+    found = coverage(f, x)
+    assert found.foreign["aten.histc.default"] == 1 and found.compiled["aten.mul.Tensor"] == 1
+    assert "aten.histc.default" in str(found)
+
+
+def test_random_numbers_are_pytorchs():
+    def f(x):
+        return nn.functional.dropout(x, 0.5)
+
+    compiled = torch.compile(f, backend=backend)
+    torch.manual_seed(3)
+    first = compiled(torch.ones(1000))
+    torch.manual_seed(3)
+    assert torch.equal(first, compiled(torch.ones(1000)))
+    assert set(first.unique().tolist()) == {0.0, 2.0} and 0.8 < first.mean() < 1.2
+
+
+def test_the_backend_has_an_entry_point():
+    near(torch.compile(torch.sin, backend="tessera")(torch.ones(3)), torch.sin(torch.ones(3)))
+
+
+def test_errors_of_data_are_errors():
+    table = nn.Embedding(10, 4)
+    model = torch.compile(table, backend=backend)
+    with torch.no_grad():
+        near(model(torch.tensor([1, 2])), table(torch.tensor([1, 2])))
+        with pytest.raises(IndexError):
+            model(torch.tensor([1, 10]))

@@ -1,0 +1,94 @@
+"""`torch.compile(model, backend="tessera")`.
+
+AOTAutograd traces a graph of Dynamo into forward and backward graphs of ATen operations. Attention
+is traced as mathematics, and the scheduler fuses it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from .errors import ArgumentError
+from .fx import compile_graph, name_of, unsupported
+
+
+def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Callable) -> Callable:
+    """Traces forward and backward, and compiles each graph."""
+    from functorch.compile import make_boxed_func
+
+    def compiler(graph: torch.fx.GraphModule, _: Any) -> Callable:
+        return make_boxed_func(compile_one(graph).forward)
+
+    trace = aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=compiler,
+        decompositions=core_aten_decompositions(),
+    )
+    with sdpa_kernel(SDPBackend.MATH):
+        return trace(module, example_inputs)
+
+
+def backend(
+    module: torch.fx.GraphModule, example_inputs: list, options: dict | None = None
+) -> Callable:
+    """The backend of `torch.compile`. `options` are those of `@tsr.function`."""
+    devices = {str(one.device) for one in example_inputs if isinstance(one, torch.Tensor)}
+    if len(devices) > 1:
+        raise ArgumentError(
+            "torch.compile with backend 'tessera': expected tensors of one device, found those of "
+            + " and ".join(sorted(devices))
+        )
+    return _traced(module, example_inputs, lambda graph: compile_graph(graph, options))
+
+
+@dataclass
+class Coverage:
+    """The operations of a model: how many are compiled, and which are left to PyTorch."""
+
+    compiled: Counter = field(default_factory=Counter)
+    foreign: Counter = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+    graphs: int = 0
+
+    def __str__(self) -> str:
+        total = self.compiled.total() + self.foreign.total()
+        lines = [f"{self.compiled.total()} of {total} operations in {self.graphs} graphs"]
+        width = max(map(len, self.foreign), default=0)
+        for name, count in self.foreign.most_common():
+            lines.append(f"  {name:{width}}  {count:5}  {self.reasons[name]}")
+        return "\n".join(lines)
+
+
+def coverage(model: Callable, *args: Any, **kwargs: Any) -> Coverage:
+    """Calls a model, and tells which of its operations Tessera compiles."""
+    found = Coverage()
+
+    def count(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
+        left = unsupported(graph.graph)
+        found.graphs += 1
+        for node in graph.graph.nodes:
+            name = name_of(node.target)
+            if node.op != "call_function" or name == "operator.getitem":
+                continue
+            if node in left:
+                found.foreign[name] += 1
+                found.reasons[name] = left[node]
+            else:
+                found.compiled[name] += 1
+        return graph
+
+    torch._dynamo.reset()
+    torch.compile(model, backend=lambda module, given: _traced(module, given, count))(
+        *args, **kwargs
+    )
+    torch._dynamo.reset()
+    return found

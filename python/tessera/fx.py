@@ -1,0 +1,300 @@
+"""FX graphs of ATen operations as functions of the language.
+
+`Graph` divides a graph into parts. The compiler translates the operations that it knows
+(`lib/Import`); the others are run by PyTorch between the compiled parts.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import math
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from . import _tessera, compiler
+from .errors import ArgumentError, CompileError
+from .function import Function
+from .options import merge
+from .types import BY_NAME, Tensor
+
+_DTYPES = {
+    torch.float64: "fp64",
+    torch.float32: "fp32",
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.int64: "int64",
+    torch.int32: "int32",
+    torch.int16: "int16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.bool: "bool",
+}
+_RESERVED = {"tsr", "math", "Tensor"}
+
+
+def name_of(target: Any) -> str:
+    """The name of an operation: aten.add.Tensor, operator.getitem."""
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    return f"operator.{getattr(target, '__name__', target)}"
+
+
+def _arguments(node: fx.Node) -> dict[str, Any]:
+    """The arguments by the names of the schema, with defaults."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return dict(zip("ab", node.args))
+    given: dict[str, Any] = {}
+    for index, one in enumerate(node.target._schema.arguments):
+        if index < len(node.args) and not one.kwarg_only:
+            given[one.name] = node.args[index]
+        elif one.name in node.kwargs:
+            given[one.name] = node.kwargs[one.name]
+        elif one.has_default_value():
+            given[one.name] = one.default_value
+    return given
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, fx.Node):
+        return {"ref": value.name}
+    if isinstance(value, (list, tuple)):
+        return [_json(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, torch.dtype):
+        return {"dtype": _DTYPES.get(value, str(value))}
+    return {"str": str(value)}
+
+
+def _type(value: Any) -> dict | None:
+    """The type of a tensor; None for what the language does not have."""
+    if not isinstance(value, torch.Tensor) or value.dtype not in _DTYPES:
+        return None
+    if value.layout is not torch.strided:
+        return None
+    shape = [size if isinstance(size, int) else str(size) for size in value.shape]
+    return {"dtype": _DTYPES[value.dtype], "shape": shape}
+
+
+def _is_number(value: Any) -> bool:
+    kinds = (int, float, torch.SymInt, torch.SymFloat)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _record(node: fx.Node) -> dict | None:
+    """One operation for the compiler; None if a result has no type of the language."""
+    value = node.meta.get("val")
+    record = {"name": node.name, "op": name_of(node.target)}
+    record["args"] = {key: _json(one) for key, one in _arguments(node).items()}
+    if isinstance(value, (tuple, list)):
+        kinds = [_type(one) for one in value]
+        if None in kinds:
+            return None
+        return record | {"results": kinds}
+    if _is_number(value):
+        return record
+    kind = _type(value)
+    return record | kind if kind else None
+
+
+def _translate(graph: dict) -> dict:
+    compiler.load()
+    answer = json.loads(_tessera.import_aten(json.dumps(graph)))
+    if "error" in answer:
+        raise CompileError(f"a graph cannot be imported: {answer['error']}")
+    return answer
+
+
+def unsupported(graph: fx.Graph) -> dict[fx.Node, str]:
+    """The operations that PyTorch has to run, and why."""
+    found: dict[fx.Node, str] = {}
+    inputs, records, by_name = [], [], {}
+    for node in graph.nodes:
+        by_name[node.name] = node
+        if node.op == "placeholder":
+            inputs.append({"name": node.name, **(_type(node.meta.get("val")) or {})})
+        elif node.op == "call_function":
+            record = _record(node)
+            if record is None:
+                found[node] = "a result has a type that the language does not have"
+            else:
+                records.append(record)
+        elif node.op != "output":
+            found[node] = f"{node.op} is not an operation"
+    answer = _translate({"name": "graph", "inputs": inputs, "nodes": records, "outputs": []})
+    for name, reason in answer["unsupported"]:
+        found[by_name[name]] = reason
+    # A part of what PyTorch computes is taken by PyTorch, too.
+    for node in graph.nodes:
+        if node.target is operator.getitem and node.args[0] in found:
+            found[node] = found[node.args[0]]
+    return found
+
+
+class Part:
+    """Neighbouring operations that become one function."""
+
+    def __init__(self, nodes: list[fx.Node]):
+        self.nodes = nodes
+        inside = set(nodes)
+        reads = {one: None for node in nodes for one in node.all_input_nodes if one not in inside}
+        self.inputs = list(reads)
+        # Numbers that others use are computed by PyTorch, too, from the tensors that they need.
+        self.numbers: list[fx.Node] = []
+        wanted: set[fx.Node] = set()
+        for node in reversed(nodes):
+            if node not in wanted and all(user in inside for user in node.users):
+                continue
+            wanted.add(node)
+            if _is_number(node.meta.get("val")):
+                self.numbers.insert(0, node)
+                wanted.update(one for one in node.all_input_nodes if one in inside)
+        self.outputs = [node for node in nodes if node in wanted and node not in self.numbers]
+
+    def source(self, name: str) -> tuple[str, list[fx.Node]]:
+        """The program, and the inputs that are its arguments."""
+        sizes = {
+            str(size): None
+            for node in self.inputs
+            if isinstance(value := node.meta.get("val"), torch.Tensor)
+            for size in value.shape
+            if not isinstance(size, int)
+        }
+        inputs, given = [], []
+        for node in self.inputs:
+            value = node.meta.get("val")
+            if _is_number(value):
+                if str(value) in sizes and str(value).isidentifier():
+                    inputs.append({"name": node.name, "size": str(value)})
+                    continue
+                inputs.append({"name": node.name})
+            else:
+                inputs.append({"name": node.name, **(_type(value) or {})})
+            given.append(node)
+        graph = {
+            "name": name,
+            "inputs": inputs,
+            "nodes": [_record(node) for node in self.nodes],
+            "outputs": [node.name for node in self.outputs],
+        }
+        return _translate(graph)["program"], given
+
+
+def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.Node]:
+    """The parts in an order in which they can run, in linear time: a node belongs to the first part
+    of its kind that can come after all of its operands."""
+    level: dict[fx.Node, int] = {}
+    groups: dict[int, list[fx.Node]] = {}
+    for node in graph.nodes:
+        if node.op in ("placeholder", "output", "get_attr"):
+            continue
+        kind = int(node in foreign)
+        least = kind
+        for one in node.all_input_nodes:
+            before = level.get(one, -1)
+            if before >= 0:
+                least = max(least, before if before % 2 == kind else before + 1)
+        level[node] = least
+        groups.setdefault(least, []).append(node)
+    order: list[Part | fx.Node] = []
+    for number in sorted(groups):
+        if number % 2:
+            order.extend(groups[number])
+        else:
+            order.append(Part(groups[number]))
+    return order
+
+
+_NUMBERS: dict[str, int] = {}
+
+
+def define(text: str, name: str, options: dict[str, Any] | None = None) -> Function:
+    """The function of a program text, which error messages can quote."""
+    number = _NUMBERS[name] = _NUMBERS.get(name, -1) + 1
+    file = f"<{name} {number}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    import tessera
+
+    scope = {"tsr": tessera, "math": math, "Tensor": Tensor, "__name__": __name__}
+    exec(compile(text, file, "exec"), scope)
+    return Function(scope[name], merge({}, options or {}), None)
+
+
+class Compiled:
+    """One part: its function, or PyTorch's operations if it cannot be compiled."""
+
+    def __init__(self, part: Part, name: str, options: dict[str, Any] | None):
+        self.part = part
+        self.text, self.inputs = part.source(name)
+        self.function: Function | None = define(self.text, name, options)
+        self.__name__ = name
+        self._eager: Callable | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._eager is None:
+            try:
+                return self.function(*args)
+            except (CompileError, ArgumentError) as error:
+                warnings.warn(
+                    f"Tessera runs a part of the graph by PyTorch: {error}", stacklevel=2
+                )
+                self._eager = self._make_eager()
+        return self._eager(*args)
+
+    def _make_eager(self) -> Callable:
+        graph = fx.Graph()
+        made = {node: graph.placeholder(node.name) for node in self.inputs}
+        for node in self.part.inputs:
+            if node not in made:
+                made[node] = self._size(graph, node, made)
+        for node in self.part.nodes:
+            made[node] = graph.node_copy(node, lambda one: made[one])
+        graph.output(tuple(made[node] for node in self.part.outputs))
+        return fx.GraphModule(torch.nn.Module(), graph)
+
+    def _size(self, graph: fx.Graph, node: fx.Node, made: dict) -> fx.Node:
+        """An integer that is the size of an argument."""
+        wanted = str(node.meta["val"])
+        for one in self.inputs:
+            value = one.meta.get("val")
+            if isinstance(value, torch.Tensor):
+                for dim, size in enumerate(value.shape):
+                    if str(size) == wanted:
+                        return graph.call_function(torch.ops.aten.sym_size.int, (made[one], dim))
+        raise AssertionError("the size is that of no argument")
+
+
+def compile_graph(module: fx.GraphModule, options: dict[str, Any] | None = None) -> fx.GraphModule:
+    """The graph with compiled parts, as a module that is called with the same arguments."""
+    foreign = unsupported(module.graph)
+    order = partition(module.graph, foreign)
+    graph = fx.Graph()
+    made: dict[fx.Node, fx.Node] = {}
+    for node in module.graph.nodes:
+        if node.op in ("placeholder", "get_attr"):
+            made[node] = graph.node_copy(node, lambda one: made[one])
+    count = 0
+    for step in order:
+        if isinstance(step, fx.Node):
+            made[step] = graph.node_copy(step, lambda one: made[one])
+            continue
+        if step.outputs:
+            compiled = Compiled(step, f"graph_{count}", options)
+            count += 1
+            results = graph.call_function(compiled, tuple(made[one] for one in compiled.inputs))
+        for number, node in enumerate(step.outputs):
+            made[node] = graph.call_function(operator.getitem, (results, number))
+        for node in step.numbers:
+            made[node] = graph.node_copy(node, lambda one: made[one])
+    for node in module.graph.nodes:
+        if node.op == "output":
+            graph.output(fx.node.map_arg(node.args[0], lambda one: made[one]))
+    return fx.GraphModule(module, graph)
