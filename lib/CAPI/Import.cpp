@@ -21,8 +21,8 @@ const char *tessera_import_aten(const char *graph) {
   llvm::json::Array unsupported;
   for (const auto &[node, reason] : program->unsupported)
     unsupported.push_back(llvm::json::Array{node, reason});
-  answer = textOf(llvm::json::Object{{"program", program->text},
-                                     {"unsupported", std::move(unsupported)}});
+  answer = textOf(
+      llvm::json::Object{{"program", program->text}, {"unsupported", std::move(unsupported)}});
   return answer.c_str();
 }
 

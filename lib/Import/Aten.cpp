@@ -240,9 +240,9 @@ private:
 
   /// A size that is a number or a name; others cannot be annotated.
   static bool isPlain(const std::string &size) {
-    return !size.empty() &&
-           (llvm::all_of(size, llvm::isDigit) ||
-            llvm::all_of(size, [](char c) { return llvm::isAlnum(c) || c == '_'; }));
+    return !size.empty() && (llvm::all_of(size, llvm::isDigit) || llvm::all_of(size, [](char c) {
+                               return llvm::isAlnum(c) || c == '_';
+                             }));
   }
 
   void addInput(const json::Object &input, std::vector<std::string> &parameters) {

@@ -2,6 +2,8 @@
 #include "AtenNode.h"
 #include "AtenTables.h"
 
+#include "llvm/ADT/StringRef.h"
+
 using namespace tessera::aten;
 using Text = std::optional<std::string>;
 
@@ -44,8 +46,8 @@ static Text groupNorm(const Node &node) {
   if (!input)
     return std::nullopt;
   std::string groups = node["group"];
-  std::string x = node.let("groups", widened(node, "input") + ".reshape((" + input->shape[0] + ", " +
-                                         groups + ", -1))");
+  std::string x = node.let("groups", widened(node, "input") + ".reshape((" + input->shape[0] +
+                                         ", " + groups + ", -1))");
   auto [mean, rstd] = statistics(node, x, "-1");
   return fill("(tsr.group_norm({input}, {group}, {weight}, {bias}, {eps}), ", node) +
          asResult(node, 1, mean + ".squeeze(-1)") + ", " +
@@ -98,9 +100,127 @@ static Text batchNormTraining(const Node &node, bool updates) {
          moved("running_var", "(" + var + " * (" + n + " / (" + n + " - 1)))") + ")";
 }
 
+//===----------------------------------------------------------------------===//
+// Convolutions and pooling
+//===----------------------------------------------------------------------===//
+
+/// "2d" for weights of four dimensions.
+static std::optional<std::string> spatial(const Node &node, const char *weight) {
+  const TensorInfo *info = node.tensor(weight);
+  if (!info || info->rank() < 3 || info->rank() > 5 || !info->isFloat())
+    return std::nullopt;
+  return std::to_string(info->rank() - 2) + "d";
+}
+
+static Text convolution(const Node &node) {
+  std::optional<std::string> dims = spatial(node, "weight");
+  if (!dims)
+    return std::nullopt;
+  if (node.isTrue("transposed"))
+    return "tsr.conv_transpose" + *dims +
+           fill("({input}, {weight}, {bias}, {stride}, {padding}, {output_padding}, {groups}, "
+                "{dilation})",
+                node);
+  return "tsr.conv" + *dims +
+         fill("({input}, {weight}, {bias}, {stride}, {padding}, {dilation}, {groups})", node);
+}
+
+/// The numbers of a list, one for each spatial dimension.
+static std::optional<std::vector<int64_t>> numbers(const Node &node, const char *argument,
+                                                   size_t count) {
+  std::vector<int64_t> result;
+  for (const std::string &text : node.list(argument)) {
+    int64_t number = 0;
+    if (llvm::StringRef(text).trim("()").getAsInteger(10, number))
+      return std::nullopt;
+    result.push_back(number);
+  }
+  if (result.size() == 1)
+    result.resize(count, result[0]);
+  return result.size() == count ? std::optional(result) : std::nullopt;
+}
+
+/// The elements that a transposed convolution adds so that its result has the input's size.
+static Text outputPadding(const Node &node, const TensorInfo &input, const TensorInfo &weight,
+                          const TensorInfo &gradient) {
+  size_t count = weight.rank() - 2;
+  auto stride = numbers(node, "stride", count), padding = numbers(node, "padding", count);
+  auto dilation = numbers(node, "dilation", count);
+  if (!stride || !padding || !dilation)
+    return std::nullopt;
+  std::vector<std::string> more;
+  for (size_t j = 0; j < count; ++j) {
+    int64_t size = 0, window = 0, positions = 0;
+    bool isKnown = !llvm::StringRef(input.shape[2 + j]).getAsInteger(10, size) &&
+                   !llvm::StringRef(weight.shape[2 + j]).getAsInteger(10, window) &&
+                   !llvm::StringRef(gradient.shape[2 + j]).getAsInteger(10, positions);
+    if (!isKnown && (*stride)[j] != 1)
+      return std::nullopt;
+    int64_t made = (positions - 1) * (*stride)[j] - 2 * (*padding)[j] +
+                   (*dilation)[j] * (window - 1) + 1;
+    more.push_back(std::to_string(isKnown ? size - made : 0));
+  }
+  return tupleOf(more);
+}
+
+/// Gradients of input, weights and bias, as far as `output_mask` wants them.
+static Text convolutionBackward(const Node &node) {
+  std::optional<std::string> dims = spatial(node, "weight");
+  const TensorInfo *input = node.tensor("input"), *weight = node.tensor("weight");
+  const TensorInfo *gradient = node.tensor("grad_output");
+  std::vector<std::string> mask = node.list("output_mask");
+  if (!dims || !input || !gradient || mask.size() != 3 || input->rank() != weight->rank() ||
+      gradient->rank() != weight->rank())
+    return std::nullopt;
+  bool isTransposed = node.isTrue("transposed");
+  std::string results[3] = {"None", "None", "None"};
+  if (mask[0] == "True" && isTransposed) {
+    results[0] = "tsr.conv" + *dims +
+                 fill("({grad_output}, {weight}, None, {stride}, {padding}, {dilation}, {groups})",
+                      node);
+  } else if (mask[0] == "True") {
+    Text more = outputPadding(node, *input, *weight, *gradient);
+    if (!more)
+      return std::nullopt;
+    results[0] = "tsr.conv_transpose" + *dims +
+                 fill("({grad_output}, {weight}, None, {stride}, {padding}, ", node) + *more +
+                 fill(", {groups}, {dilation})", node);
+  }
+  if (mask[1] == "True")
+    results[1] = "tsr.conv" + *dims + "_weight(" +
+                 (isTransposed ? node["grad_output"] : node["input"]) + ", " +
+                 tupleOf(weight->shape) + ", " +
+                 (isTransposed ? node["input"] : node["grad_output"]) +
+                 fill(", {stride}, {padding}, {dilation}, {groups})", node);
+  if (mask[2] == "True") {
+    std::vector<std::string> over = {"0"};
+    for (size_t j = 2; j < gradient->rank(); ++j)
+      over.push_back(std::to_string(j));
+    results[2] = "tsr.sum(" + node["grad_output"] + ", dim=" + tupleOf(over) + ")";
+  }
+  return "(" + results[0] + ", " + results[1] + ", " + results[2] + ")";
+}
+
 void tessera::aten::addNetworkOperations(llvm::StringMap<Builder> &table) {
   table["aten.native_layer_norm.default"] = layerNorm;
   table["aten.native_group_norm.default"] = groupNorm;
+  table["aten.convolution.default"] = convolution;
+  table["aten.convolution_backward.default"] = convolutionBackward;
+  for (const char *dims : {"1d", "2d", "3d"}) {
+    auto pattern = [&](const std::string &op, const std::string &text) {
+      table[op] = [text](const Node &node) -> Text { return fill(text, node); };
+    };
+    std::string name(dims);
+    pattern("aten.max_pool" + name + "_with_indices.default",
+            "tsr.max_pool" + name +
+                "({self}, {kernel_size}, {stride}, {padding}, {dilation}, {ceil_mode}, True)");
+    pattern("aten.avg_pool" + name + ".default",
+            "tsr.avg_pool" + name +
+                "({self}, {kernel_size}, {stride}, {padding}, {ceil_mode}, {count_include_pad}, "
+                "{divisor_override})");
+    pattern("aten._adaptive_avg_pool" + name + ".default",
+            "tsr.adaptive_avg_pool" + name + "({self}, {output_size})");
+  }
   table["aten._native_batch_norm_legit_no_training.default"] = batchNormInference;
   table["aten._native_batch_norm_legit_functional.default"] = [](const Node &node) {
     return batchNormTraining(node, true);

@@ -24,18 +24,34 @@ struct Pattern {
 
 /// Operations of one tensor with the same name and meaning in both languages.
 static constexpr const char *kUnary[] = {
-    "abs",  "acos", "asin",  "atan", "bitwise_not", "ceil", "cos",  "cosh",        "erf",
-    "erfc", "exp",  "exp2",  "expm1", "floor",      "isinf", "isnan", "log",       "log1p",
-    "log2", "neg",  "relu",  "rsqrt", "sigmoid",    "sign", "silu", "sin",         "sinh",
-    "sqrt", "tan",  "tanh",  "trunc", "reciprocal", "logical_not", "isfinite", "mish", "hardswish",
-    "hardsigmoid", "round", "square", "selu"};
+    "abs",         "acos",     "asin", "atan",      "bitwise_not", "ceil",  "cos",     "cosh",
+    "erf",         "erfc",     "exp",  "exp2",      "expm1",       "floor", "isinf",   "isnan",
+    "log",         "log1p",    "log2", "neg",       "relu",        "rsqrt", "sigmoid", "sign",
+    "silu",        "sin",      "sinh", "sqrt",      "tan",         "tanh",  "trunc",   "reciprocal",
+    "logical_not", "isfinite", "mish", "hardswish", "hardsigmoid", "round", "square",  "selu"};
 
 /// Operations of two tensors, or of a tensor and a number.
-static constexpr const char *kBinary[] = {
-    "eq",          "ne",         "lt",          "le",        "gt",         "ge",
-    "maximum",     "minimum",    "fmod",        "remainder", "atan2",      "bitwise_and",
-    "bitwise_or",  "bitwise_xor", "logical_and", "logical_or", "logical_xor", "mul",
-    "bitwise_left_shift", "bitwise_right_shift", "floor_divide"};
+static constexpr const char *kBinary[] = {"eq",
+                                          "ne",
+                                          "lt",
+                                          "le",
+                                          "gt",
+                                          "ge",
+                                          "maximum",
+                                          "minimum",
+                                          "fmod",
+                                          "remainder",
+                                          "atan2",
+                                          "bitwise_and",
+                                          "bitwise_or",
+                                          "bitwise_xor",
+                                          "logical_and",
+                                          "logical_or",
+                                          "logical_xor",
+                                          "mul",
+                                          "bitwise_left_shift",
+                                          "bitwise_right_shift",
+                                          "floor_divide"};
 
 static constexpr Pattern kPatterns[] = {
     {"aten.div.Tensor", "tsr.div({self}, {other})"},
@@ -77,6 +93,8 @@ static constexpr Pattern kPatterns[] = {
     {"aten.alias.default", "{self}"},
     {"aten.detach.default", "{self}"},
     {"aten.lift_fresh_copy.default", "{self}"},
+    {"aten.copy.default", "{src}.expand({self}.shape)"},
+    {"aten.unfold.default", "{self}.unfold({dimension}, {size}, {step})"},
     {"aten.contiguous.default", "{self}"},
     {"aten.flip.default", "tsr.flip({self}, {dims})"},
     {"aten.repeat.default", "{self}.repeat({repeats})"},
@@ -116,8 +134,7 @@ static constexpr Pattern kPatterns[] = {
     {"aten.logsumexp.default", "tsr.logsumexp({self}, dim={dim}, keepdim={keepdim})"},
     {"aten.linalg_vector_norm.default",
      "tsr.vector_norm({self}, {ord}, dim={dim}, keepdim={keepdim}, dtype={dtype})"},
-    {"aten.topk.default",
-     "tsr.topk({self}, {k}, dim={dim}, largest={largest}, sorted={sorted})"},
+    {"aten.topk.default", "tsr.topk({self}, {k}, dim={dim}, largest={largest}, sorted={sorted})"},
     {"aten.sort.default", "tsr.sort({self}, dim={dim}, descending={descending})"},
     {"aten.sort.stable", "tsr.sort({self}, dim={dim}, descending={descending})"},
     {"aten.argsort.default", "tsr.argsort({self}, dim={dim}, descending={descending})"},
@@ -277,8 +294,8 @@ static Text indexPut(const Node &node) {
     ones.push_back("1");
   }
   std::string rows = node.let("rows", node["values"] + ".reshape(" + tupleOf(row) + ")");
-  std::string places = node.list("indices")[0] + ".reshape(" + tupleOf(ones) + ").expand(" + rows +
-                       ".shape)";
+  std::string places =
+      node.list("indices")[0] + ".reshape(" + tupleOf(ones) + ").expand(" + rows + ".shape)";
   return "tsr.scatter_add(" + node["self"] + ", 0, " + places + ", " + rows + ")";
 }
 
@@ -305,7 +322,8 @@ static Text constantPad(const Node &node) {
 }
 
 static Text pad(const Node &node, const char *mode) {
-  return "tsr.pad(" + node["self"] + ", " + tupleOf(node.list("padding")) + ", mode='" + mode + "')";
+  return "tsr.pad(" + node["self"] + ", " + tupleOf(node.list("padding")) + ", mode='" + mode +
+         "')";
 }
 
 /// The gradient of rows that were looked up.
@@ -365,9 +383,7 @@ static Text elu(const Node &node) {
   return fill("tsr.elu({self}, {alpha})", node);
 }
 
-static Text logicalOr(const Node &node) {
-  return fill("tsr.bitwise_or({self}, {other})", node);
-}
+static Text logicalOr(const Node &node) { return fill("tsr.bitwise_or({self}, {other})", node); }
 
 static Text scalar(const Node &node) { return typed("full((), " + node["s"], node); }
 
@@ -403,7 +419,9 @@ void tessera::aten::addBasicOperations(llvm::StringMap<Builder> &table) {
   for (const char *overload : {"default", "dim_IntList"})
     table["aten.sum." + std::string(overload)] = [](const Node &n) { return sumOrMean(n, "sum"); };
   for (const char *overload : {"default", "dim"})
-    table["aten.mean." + std::string(overload)] = [](const Node &n) { return sumOrMean(n, "mean"); };
+    table["aten.mean." + std::string(overload)] = [](const Node &n) {
+      return sumOrMean(n, "mean");
+    };
   table["aten.var.correction"] = [](const Node &n) { return variance(n, "var"); };
   table["aten.std.correction"] = [](const Node &n) { return variance(n, "std"); };
   table["aten.var_mean.correction"] = varMean;
@@ -449,6 +467,10 @@ void tessera::aten::addBasicOperations(llvm::StringMap<Builder> &table) {
   table["aten._safe_softmax.default"] = [](const Node &node) -> Text {
     return fill("tsr.softmax({self}, dim={dim}, safe=True, dtype={dtype})", node);
   };
+  // Elements that nobody has written may have any value.
+  for (const char *op : {"aten.empty.memory_format", "aten.new_empty.default",
+                         "aten.empty_permuted.default", "aten.new_empty_strided.default"})
+    table[op] = [](const Node &n) { return full(n, "size", "0"); };
   table["aten.elu.default"] = elu;
   table["aten.__or__.Tensor"] = logicalOr;
   table["aten.diagonal.default"] = diagonal;

@@ -20,6 +20,20 @@ from .errors import ArgumentError
 from .fx import compile_graph, name_of, unsupported
 
 
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Dropout whose random numbers depend on nothing but the shape."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    kept = torch.rand(x.shape, device=x.device) > p
+    return kept * x * (1.0 / (1.0 - p)), kept
+
+
+def _decompositions() -> dict:
+    return {**core_aten_decompositions(), torch.ops.aten.native_dropout.default: _dropout}
+
+
 def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Callable) -> Callable:
     """Traces forward and backward, and compiles each graph."""
     from functorch.compile import make_boxed_func
@@ -31,7 +45,7 @@ def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Cal
         fw_compiler=compiler,
         bw_compiler=compiler,
         inference_compiler=compiler,
-        decompositions=core_aten_decompositions(),
+        decompositions=_decompositions(),
     )
     with sdpa_kernel(SDPBackend.MATH):
         return trace(module, example_inputs)

@@ -21,7 +21,7 @@ from . import _tessera, compiler
 from .errors import ArgumentError, CompileError
 from .function import Function
 from .options import merge
-from .types import BY_NAME, Tensor
+from .types import Tensor
 
 _DTYPES = {
     torch.float64: "fp64",
@@ -35,7 +35,21 @@ _DTYPES = {
     torch.uint8: "uint8",
     torch.bool: "bool",
 }
-_RESERVED = {"tsr", "math", "Tensor"}
+# Operations whose result shares the memory of their operand.
+_VIEWS = {
+    "aten.view.default",
+    "aten.permute.default",
+    "aten.transpose.int",
+    "aten.t.default",
+    "aten.unsqueeze.default",
+    "aten.squeeze.dim",
+    "aten.squeeze.dims",
+    "aten.expand.default",
+    "aten.slice.Tensor",
+    "aten.select.int",
+    "aten.alias.default",
+    "aten.detach.default",
+}
 
 
 def name_of(target: Any) -> str:
@@ -60,11 +74,11 @@ def _arguments(node: fx.Node) -> dict[str, Any]:
     return given
 
 
-def _json(value: Any) -> Any:
+def _json(value: Any, names: dict[fx.Node, str]) -> Any:
     if isinstance(value, fx.Node):
-        return {"ref": value.name}
+        return {"ref": names.get(value, value.name)}
     if isinstance(value, (list, tuple)):
-        return [_json(one) for one in value]
+        return [_json(one, names) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if value is None or isinstance(value, (bool, int, float)):
@@ -76,6 +90,8 @@ def _json(value: Any) -> Any:
 
 def _type(value: Any) -> dict | None:
     """The type of a tensor; None for what the language does not have."""
+    if value is None:  # a result that nobody wants
+        return {"dtype": "none", "shape": []}
     if not isinstance(value, torch.Tensor) or value.dtype not in _DTYPES:
         return None
     if value.layout is not torch.strided:
@@ -89,11 +105,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def _record(node: fx.Node) -> dict | None:
+def _is_view(node: fx.Node) -> bool:
+    return node.op == "call_function" and name_of(node.target) in _VIEWS
+
+
+def _record(node: fx.Node, names: dict[fx.Node, str]) -> dict | None:
     """One operation for the compiler; None if a result has no type of the language."""
     value = node.meta.get("val")
-    record = {"name": node.name, "op": name_of(node.target)}
-    record["args"] = {key: _json(one) for key, one in _arguments(node).items()}
+    record = {"name": names.get(node, node.name), "op": name_of(node.target)}
+    record["args"] = {key: _json(one, names) for key, one in _arguments(node).items()}
     if isinstance(value, (tuple, list)):
         kinds = [_type(one) for one in value]
         if None in kinds:
@@ -101,7 +121,7 @@ def _record(node: fx.Node) -> dict | None:
         return record | {"results": kinds}
     if _is_number(value):
         return record
-    kind = _type(value)
+    kind = _type(value) if value is not None else None
     return record | kind if kind else None
 
 
@@ -122,7 +142,7 @@ def unsupported(graph: fx.Graph) -> dict[fx.Node, str]:
         if node.op == "placeholder":
             inputs.append({"name": node.name, **(_type(node.meta.get("val")) or {})})
         elif node.op == "call_function":
-            record = _record(node)
+            record = _record(node, {})
             if record is None:
                 found[node] = "a result has a type that the language does not have"
             else:
@@ -147,20 +167,23 @@ class Part:
         inside = set(nodes)
         reads = {one: None for node in nodes for one in node.all_input_nodes if one not in inside}
         self.inputs = list(reads)
-        # Numbers that others use are computed by PyTorch, too, from the tensors that they need.
-        self.numbers: list[fx.Node] = []
+        # Numbers and views that others use are made by PyTorch, from the tensors that they need.
+        self.views: list[fx.Node] = []
         wanted: set[fx.Node] = set()
         for node in reversed(nodes):
             if node not in wanted and all(user in inside for user in node.users):
                 continue
             wanted.add(node)
-            if _is_number(node.meta.get("val")):
-                self.numbers.insert(0, node)
+            if _is_number(node.meta.get("val")) or _is_view(node):
+                self.views.append(node)
                 wanted.update(one for one in node.all_input_nodes if one in inside)
-        self.outputs = [node for node in nodes if node in wanted and node not in self.numbers]
+        self.views.reverse()
+        made = set(self.views)
+        self.outputs = [node for node in nodes if node in wanted and node not in made]
 
     def source(self, name: str) -> tuple[str, list[fx.Node]]:
-        """The program, and the inputs that are its arguments."""
+        """The program, and the inputs that are its arguments. Values are numbered, so that equal
+        parts have the same text."""
         sizes = {
             str(size): None
             for node in self.inputs
@@ -168,24 +191,64 @@ class Part:
             for size in value.shape
             if not isinstance(size, int)
         }
+        names = {node: f"x{i}" for i, node in enumerate(self.inputs)}
+        names |= {node: f"v{i}" for i, node in enumerate(self.nodes)}
         inputs, given = [], []
         for node in self.inputs:
             value = node.meta.get("val")
             if _is_number(value):
                 if str(value) in sizes and str(value).isidentifier():
-                    inputs.append({"name": node.name, "size": str(value)})
+                    inputs.append({"name": names[node], "size": str(value)})
                     continue
-                inputs.append({"name": node.name})
+                inputs.append({"name": names[node]})
             else:
-                inputs.append({"name": node.name, **(_type(value) or {})})
+                inputs.append({"name": names[node], **(_type(value) or {})})
             given.append(node)
         graph = {
             "name": name,
             "inputs": inputs,
-            "nodes": [_record(node) for node in self.nodes],
-            "outputs": [node.name for node in self.outputs],
+            "nodes": [_record(node, names) for node in self.nodes],
+            "outputs": [names[node] for node in self.outputs],
         }
         return _translate(graph)["program"], given
+
+
+def _root(node: fx.Node) -> fx.Node:
+    """The tensor whose memory a view shares."""
+    while _is_view(node):
+        node = node.args[0]
+    return node
+
+
+def split(nodes: list[fx.Node], least: int = 24, reach: int = 48) -> list[list[fx.Node]]:
+    """Divides operations that could be one part where few values live on, so that the time to
+    compile grows with the number of operations, and repeated layers become equal parts. Parts end
+    behind a value that several operations read: it would be stored in any case."""
+    last: dict[fx.Node, int] = {}
+    readers: dict[fx.Node, int] = {}
+    for index, node in enumerate(nodes):
+        for one in {_root(one) for one in node.all_input_nodes}:
+            last[one] = index
+            readers[one] = readers.get(one, 0) + (not _is_view(node))
+    # The number of values that are live behind each operation.
+    ends: dict[int, int] = {}
+    live, alive = [], 0
+    for index, node in enumerate(nodes):
+        if _root(node) is node and last.get(node, -1) > index:
+            alive += 1
+            ends[last[node]] = ends.get(last[node], 0) + 1
+        alive -= ends.get(index, 0)
+        live.append(alive)
+    parts: list[list[fx.Node]] = [[]]
+    for index, node in enumerate(nodes):
+        parts[-1].append(node)
+        if len(parts[-1]) < least or len(nodes) - index <= least:
+            continue
+        around = live[max(0, index - reach) : index + reach + 1]
+        is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
+        if is_tensor and readers.get(node, 0) > 1 and live[index] == min(around):
+            parts.append([])
+    return [part for part in parts if part]
 
 
 def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.Node]:
@@ -196,11 +259,11 @@ def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.No
     for node in graph.nodes:
         if node.op in ("placeholder", "output", "get_attr"):
             continue
+        # PyTorch starts with what needs nothing of the graph, such as random numbers.
         kind = int(node in foreign)
-        least = kind
+        least = -kind
         for one in node.all_input_nodes:
-            before = level.get(one, -1)
-            if before >= 0:
+            if (before := level.get(one)) is not None:
                 least = max(least, before if before % 2 == kind else before + 1)
         level[node] = least
         groups.setdefault(least, []).append(node)
@@ -209,7 +272,7 @@ def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.No
         if number % 2:
             order.extend(groups[number])
         else:
-            order.append(Part(groups[number]))
+            order.extend(Part(nodes) for nodes in split(groups[number]))
     return order
 
 
@@ -228,13 +291,19 @@ def define(text: str, name: str, options: dict[str, Any] | None = None) -> Funct
     return Function(scope[name], merge({}, options or {}), None)
 
 
+_KNOWN: dict[tuple, Function] = {}
+
+
 class Compiled:
     """One part: its function, or PyTorch's operations if it cannot be compiled."""
 
     def __init__(self, part: Part, name: str, options: dict[str, Any] | None):
         self.part = part
         self.text, self.inputs = part.source(name)
-        self.function: Function | None = define(self.text, name, options)
+        key = (self.text, json.dumps(options, sort_keys=True, default=str))
+        if key not in _KNOWN:
+            _KNOWN[key] = define(self.text, name, options)
+        self.function = _KNOWN[key]
         self.__name__ = name
         self._eager: Callable | None = None
 
@@ -243,9 +312,7 @@ class Compiled:
             try:
                 return self.function(*args)
             except (CompileError, ArgumentError) as error:
-                warnings.warn(
-                    f"Tessera runs a part of the graph by PyTorch: {error}", stacklevel=2
-                )
+                warnings.warn(f"Tessera runs a part of the graph by PyTorch: {error}", stacklevel=2)
                 self._eager = self._make_eager()
         return self._eager(*args)
 
@@ -287,12 +354,13 @@ def compile_graph(module: fx.GraphModule, options: dict[str, Any] | None = None)
             made[step] = graph.node_copy(step, lambda one: made[one])
             continue
         if step.outputs:
-            compiled = Compiled(step, f"graph_{count}", options)
+            compiled = Compiled(step, "graph", options)
+            compiled.__name__ = f"graph_{count}"
             count += 1
             results = graph.call_function(compiled, tuple(made[one] for one in compiled.inputs))
         for number, node in enumerate(step.outputs):
             made[node] = graph.call_function(operator.getitem, (results, number))
-        for node in step.numbers:
+        for node in step.views:
             made[node] = graph.node_copy(node, lambda one: made[one])
     for node in module.graph.nodes:
         if node.op == "output":

@@ -86,9 +86,9 @@ TEST(Aten, MalformedGraphsAreErrors) {
   }
   // Parts of the wrong kind are ignored or not supported, and nothing crashes.
   imported("{}");
-  EXPECT_EQ(imported(R"({"nodes": [{"name": "x"}, 3, {"op": "aten.slice.Tensor"}]})")
-                .unsupported.size(),
-            2u);
+  EXPECT_EQ(
+      imported(R"({"nodes": [{"name": "x"}, 3, {"op": "aten.slice.Tensor"}]})").unsupported.size(),
+      2u);
 }
 
 TEST(Aten, OperationsAreListedInOrder) {

@@ -83,6 +83,7 @@ struct Registry {
     add("tessera.", creationBuiltins());
     add("tessera.", randomBuiltins());
     add("tessera.", sortBuiltins());
+    add("tessera.", windowBuiltins());
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
     add("tessera.", gradientBuiltins());
@@ -139,9 +140,8 @@ std::vector<std::string_view> sema::methodNames() {
 
 bool sema::isLaterOperation(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "scatter", "conv1d", "conv2d", "conv3d",         "max_pool",   "avg_pool",
-      "fft",     "ifft",   "rfft",   "all_reduce",     "all_gather", "reduce_scatter",
-      "nonzero", "unique", "grad",   "value_and_grad", "kernel"};
+      "scatter",        "fft",     "ifft",   "rfft",  "all_reduce", "all_gather",
+      "reduce_scatter", "nonzero", "unique", "kernel"};
   return llvm::is_contained(names, name);
 }
 

@@ -220,6 +220,46 @@ func.func @f(%x: !gir.tensor<B, f32>) {
 
 // -----
 
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected different dimensions of the operand, got 2}}
+  %0 = gir.window %x dims [2] sizes [3] steps [1] dilations [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, "S - 2", 3, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected positive sizes, steps and dilations for dimension 1}}
+  %0 = gir.window %x dims [1] sizes [3] steps [0] dilations [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, "S - 2", 3, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, 4, f32>) {
+  // expected-error @below {{expected a window inside size 4 of dimension 1}}
+  %0 = gir.window %x dims [1] sizes [3] steps [1] dilations [2] : !gir.tensor<B, 4, f32> -> !gir.tensor<B, 1, 3, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected a result of type '!gir.tensor<B, "S - 2", 3, f32>', got '!gir.tensor<B, S, 3, f32>'}}
+  %0 = gir.window %x dims [1] sizes [3] steps [1] dilations [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, 3, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<B, S, f32>) {
+  // expected-error @below {{expected one size, step and dilation for each of 1 dimensions}}
+  %0 = gir.window %x dims [1] sizes [3] steps [1, 1] dilations [1] : !gir.tensor<B, S, f32> -> !gir.tensor<B, "S - 2", 3, f32>
+  return
+}
+
+// -----
+
 func.func @f(%x: !gir.tensor<S, f32>, %y: !gir.tensor<T, f32>) {
   // expected-error @below {{expected a result of shape [S + T], got [2*S]}}
   %0 = gir.concat 0 (%x, %y) : (!gir.tensor<S, f32>, !gir.tensor<T, f32>) -> !gir.tensor<"2*S", f32>

@@ -109,6 +109,45 @@ Gradients SliceOp::buildVjp(OpBuilder &builder, Value cotangent, ArrayRef<bool>)
   return {x};
 }
 
+/// The sum of the windows' elements at each position. Element `i` of the operand is element `k` of
+/// window `(i - k * dilation) / step`, if that is a window.
+Gradients WindowOp::buildVjp(OpBuilder &builder, Value cotangent, ArrayRef<bool>) {
+  OpWriter w(builder, *this);
+  gir::TensorType from = OpWriter::type(getInput());
+  Value x = cotangent;
+  // The window's last dimension is the last of the tensor.
+  for (int64_t j = int64_t(getDims().size()) - 1; j >= 0; --j) {
+    int64_t dim = getDims()[j], last = int64_t(OpWriter::type(x).getRank()) - 1;
+    SmallVector<SymExpr> shape(OpWriter::type(x).getShape());
+    SymExpr windows = shape[dim];
+    shape[dim] = from.getDim(dim);
+    auto type = gir::TensorType::get(shape, builder.getI64Type());
+    auto number = [&](int64_t value) -> Value {
+      return ConstantOp::create(builder, w.loc, type, builder.getI64IntegerAttr(value));
+    };
+    Value k = IotaOp::create(builder, w.loc, type, last);
+    Value i = IotaOp::create(builder, w.loc, type, dim);
+    Value start = w.sub(i, w.mul(k, number(getDilations()[j])));
+    Value step = number(getSteps()[j]), zero = number(0);
+    Value window = w.map(ScalarOp::FloorDiv, {start, step});
+    Value end = BroadcastOp::create(builder, w.loc, SizeOp::create(builder, w.loc, windows), shape,
+                                    ArrayRef<int64_t>());
+    Value isWindow = w.map(
+        ScalarOp::And, {w.map(ScalarOp::Ge, {start, zero}), w.map(ScalarOp::Lt, {window, end})});
+    if (getSteps()[j] > 1)
+      isWindow = w.map(ScalarOp::And, {isWindow, w.equal(w.mul(window, step), start)});
+    Value place = w.where(isWindow, window, zero);
+    SmallVector<int64_t> rest;
+    for (int64_t other = 0; other <= last; ++other)
+      if (other != dim)
+        rest.push_back(other);
+    Value element = GatherOp::create(builder, w.loc, x, place, ArrayRef<int64_t>{dim}, rest);
+    x = w.sum(w.widen(w.where(isWindow, element, w.constant(0, element))), {last});
+    x = w.cast(x, OpWriter::element(cotangent));
+  }
+  return {x};
+}
+
 Gradients ConcatOp::buildVjp(OpBuilder &builder, Value cotangent, ArrayRef<bool> wanted) {
   OpWriter w(builder, *this);
   Gradients gradients;

@@ -98,6 +98,17 @@ Index SliceOp::getOperandIndex(unsigned) {
   return index;
 }
 
+Index WindowOp::getIterationSizes() { return shapeOf(getResult()); }
+ScalarBody WindowOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index WindowOp::getOperandIndex(unsigned) {
+  int64_t rank = tensorType(getInput()).getRank();
+  Index index = identityIndex(rank);
+  for (auto [j, dim] : llvm::enumerate(getDims()))
+    index[dim] = iterationSymbol(dim) * SymExpr(getSteps()[j]) +
+                 iterationSymbol(rank + j) * SymExpr(getDilations()[j]);
+  return index;
+}
+
 Index ReshapeOp::getIterationSizes() { return shapeOf(getResult()); }
 ScalarBody ReshapeOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
 Index ReshapeOp::getOperandIndex(unsigned) {

@@ -141,6 +141,27 @@ SymExpr SliceOp::getStart(unsigned dim) {
   return *SymExpr::parse(cast<StringAttr>(getStarts()[dim]).getValue().str());
 }
 
+SmallVector<SymExpr> WindowOp::inferShape(gir::TensorType from, ArrayRef<int64_t> dims,
+                                          ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps,
+                                          ArrayRef<int64_t> dilations) {
+  SmallVector<SymExpr> shape(from.getShape());
+  for (auto [j, dim] : llvm::enumerate(dims)) {
+    SymExpr room = shape[dim] - SymExpr(dilations[j] * (sizes[j] - 1) + 1);
+    shape[dim] = room.floorDiv(SymExpr(steps[j])) + SymExpr(1);
+  }
+  for (int64_t size : sizes)
+    shape.push_back(SymExpr(size));
+  return shape;
+}
+
+void WindowOp::build(OpBuilder &builder, OperationState &state, Value input, ArrayRef<int64_t> dims,
+                     ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps,
+                     ArrayRef<int64_t> dilations) {
+  gir::TensorType from = tensorType(input);
+  build(builder, state, from.withShape(inferShape(from, dims, sizes, steps, dilations)), input,
+        dims, sizes, steps, dilations);
+}
+
 void ConcatOp::build(OpBuilder &builder, OperationState &state, int64_t dim, ValueRange inputs) {
   SmallVector<SymExpr> shape(tensorType(inputs.front()).getShape());
   for (Value input : inputs.drop_front())

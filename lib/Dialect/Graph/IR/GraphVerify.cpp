@@ -259,6 +259,32 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult WindowOp::verify() {
+  gir::TensorType from = tensorType(getInput()), to = tensorType(getResult());
+  if (to.getElementType() != from.getElementType())
+    return emitOpError() << "expected a result with elements of type " << from.getElementType()
+                         << ", got " << to.getElementType();
+  size_t count = getDims().size();
+  if (getSizes().size() != count || getSteps().size() != count || getDilations().size() != count)
+    return emitOpError() << "expected one size, step and dilation for each of " << count
+                         << " dimensions";
+  llvm::SmallDenseSet<int64_t> seen;
+  for (auto [j, dim] : llvm::enumerate(getDims())) {
+    if (dim < 0 || dim >= int64_t(from.getRank()) || !seen.insert(dim).second)
+      return emitOpError() << "expected different dimensions of the operand, got " << dim;
+    if (getSizes()[j] < 1 || getSteps()[j] < 1 || getDilations()[j] < 1)
+      return emitOpError() << "expected positive sizes, steps and dilations for dimension " << dim;
+    SymExpr room = from.getDim(dim) - SymExpr(getDilations()[j] * (getSizes()[j] - 1) + 1);
+    if (room.isConstant() && room.constantValue() < 0)
+      return emitOpError() << "expected a window inside size " << from.getDim(dim).str()
+                           << " of dimension " << dim;
+  }
+  SmallVector<SymExpr> shape = inferShape(from, getDims(), getSizes(), getSteps(), getDilations());
+  if (to.getShape() != ArrayRef<SymExpr>(shape))
+    return emitOpError() << "expected a result of type " << from.withShape(shape) << ", got " << to;
+  return success();
+}
+
 LogicalResult ConcatOp::verify() {
   gir::TensorType to = tensorType(getResult());
   if (getInputs().empty())

@@ -263,6 +263,40 @@ def Graph_SliceOp : Graph_BasicOp<"slice"> {
   let hasFolder = 1;
 }
 
+def Graph_WindowOp : Graph_BasicOp<"window"> {
+  let summary = "windows that slide along dimensions";
+  let description = [{
+    Each of `dims` becomes a dimension of window positions. A dimension of the elements inside a window, of size
+    `sizes[j]`, follows after all others. Element `k` of window `i` is operand element `i * steps + k * dilations`. There
+    are as many windows as fit.
+
+    A convolution is a contraction of windows with weights, and pooling is a reduction of windows.
+
+    ```mlir
+    %1 = gir.window %0 dims [2] sizes [3] steps [1] dilations [1]
+       : !gir.tensor<B, C, S, f32> -> !gir.tensor<B, C, "S - 2", 3, f32>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input, DenseI64ArrayAttr:$dims, DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$steps, DenseI64ArrayAttr:$dilations);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = [{
+    $input `dims` $dims `sizes` $sizes `steps` $steps `dilations` $dilations attr-dict
+    `:` custom<FullType>(type($input)) `->` custom<FullType>(type($result))
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$dims,
+                   "::llvm::ArrayRef<int64_t>":$sizes, "::llvm::ArrayRef<int64_t>":$steps,
+                   "::llvm::ArrayRef<int64_t>":$dilations)>
+  ];
+  let extraClassDeclaration = [{
+    /// The shape of windows over a tensor.
+    static ::llvm::SmallVector<::tessera::SymExpr>
+    inferShape(TensorType from, ::llvm::ArrayRef<int64_t> dims, ::llvm::ArrayRef<int64_t> sizes,
+               ::llvm::ArrayRef<int64_t> steps, ::llvm::ArrayRef<int64_t> dilations);
+  }];
+}
+
 def Graph_ConcatOp : Graph_Op<"concat"> {
   let summary = "concatenation along a dimension";
   let description = [{
