@@ -103,6 +103,8 @@ typedef struct tessera_option {
 ///    "column": 4}                                  a @tsr.function: text, its location, and the
 ///                                                  columns of indentation that were removed; with
 ///                                                  "grad": "grad:w", its gradient (option `grad`)
+///                                                  The name "defvjp.forward" or "defvjp.backward"
+///                                                  in a function's scope is its derivative rule
 ///   {"kind": "module", "value": "tessera" | "math" | other name}
 ///   {"kind": "operation", "module": "tessera" | "math", "name": "softmax"}
 ///   {"kind": "array", "value": "numpy.ndarray"}    an error: arrays must be passed as arguments

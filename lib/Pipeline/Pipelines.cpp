@@ -53,6 +53,7 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
   manager.addPass(gir::createGraphDistributeConcat());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.nest<func::FuncOp>().addPass(gir::createGraphEraseRecompute());
   if (MachineModel machine = backend.machine(); machine.isGpu) {
     OpPassManager &functions = manager.nest<func::FuncOp>();
     functions.addPass(gir::createGraphLowerScatterAdd());

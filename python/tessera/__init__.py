@@ -74,6 +74,14 @@ def autotune(**settings: object) -> object:
     return decorator(**settings)  # type: ignore[arg-type]
 
 
+def custom_vjp(target_function: object) -> object:
+    """Decorator: a function whose derivative is given by `f.defvjp(forward, backward)`; see
+    docs/gradients.md."""
+    from .gradients import custom_vjp as decorator
+
+    return decorator(target_function)  # type: ignore[arg-type]
+
+
 def set_num_threads(count: int) -> None:
     """Sets how many threads one launch may use; 0 restores TESSERA_NUM_THREADS or all cores."""
     _tessera.set_num_threads(count)
@@ -122,6 +130,7 @@ _PUBLIC = {
     "TesseraError",
     "accum",
     "autotune",
+    "custom_vjp",
     "devices",
     "e",
     "function",

@@ -22,6 +22,7 @@ from .errors import (
     TesseraError as TesseraError,
 )
 from .function import Function as Function
+from .gradients import custom_vjp as custom_vjp
 from .options import Numerics
 from .options import accum as accum
 from .options import numerics as numerics
@@ -714,6 +715,12 @@ def cat(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ...) 
 
 def ceil(x: Operand) -> Tensor:
     """smallest integer not below x"""
+
+def checkpoint(f: Callable[..., Any], policy: str | Sequence[str] = ...) -> Any:
+    """f, with a choice of the tensors that its gradients save; the others are recomputed"""
+
+def checkpoint_name(x: Operand, name: str) -> Tensor:
+    """x itself, with a name for policies of checkpoint"""
 
 def chunk(x: Operand, chunks: _int, dim: Dims = ..., *, axis: Dims | None = ...) -> tuple[Tensor, ...]:
     """a given number of parts"""

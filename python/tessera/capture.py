@@ -117,6 +117,9 @@ def _without_places(answers: dict[tuple[str, str], dict]) -> list:
     ]
 
 
+_RULE = "defvjp"  # the path of a function's derivative rule
+
+
 class Resolver:
     """Answers questions about the captures of one function, and records them."""
 
@@ -147,6 +150,8 @@ class Resolver:
         if function is None:
             raise Unbound([])
         root, *attributes = path.split(".")
+        if root == _RULE:
+            return self._look_up_rule(function, attributes[0])
         value = self._look_up_root(function, scope, root)
         for attribute in attributes:
             holder, missing = value, object()
@@ -156,6 +161,13 @@ class Resolver:
             if not isinstance(value, (types.ModuleType, Operation, DType)):
                 self.watches.append((holder, attribute, value))
         return value
+
+    def _look_up_rule(self, function: types.FunctionType, part: str) -> Any:
+        rule = getattr(function, "__tessera_rule__", None)
+        self.watches.append((function, "__tessera_rule__", rule))
+        if rule is None:
+            raise Unbound([])
+        return getattr(rule, part)
 
     def _look_up_root(self, function: types.FunctionType, scope: str, root: str) -> Any:
         if scope == "" and root in self.objects:

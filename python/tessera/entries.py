@@ -33,6 +33,8 @@ ENTRIES = {
     "broadcast_to": ("x, *shape", "dimensions of size 1 repeated"),
     "cat": ("tensors, dim=0", "as concat"),
     "ceil": ("x", "smallest integer not below x"),
+    "checkpoint": ("f, policy='auto'", "f, with a choice of the tensors that its gradients save; the others are recomputed"),
+    "checkpoint_name": ("x, name", "x itself, with a name for policies of checkpoint"),
     "chunk": ("x, chunks, dim=0", "a given number of parts"),
     "clamp": ("x, min=None, max=None", "x limited to [min, max]"),
     "clip": ("x, min=None, max=None", "x limited to [min, max]"),

@@ -1,4 +1,5 @@
-"""`tsr.grad`, `tsr.value_and_grad`, `tsr.vjp`, `tsr.jvp` of functions, outside of functions.
+"""`tsr.grad`, `tsr.value_and_grad`, `tsr.vjp`, `tsr.jvp` of functions, outside of functions, and
+functions with a derivative rule or a checkpoint policy.
 
 A gradient is a function like others: it is called, compiled and inspected in the same way. The
 compiler gets the same source and the option `grad`, and decides what it means; inside a
@@ -8,11 +9,13 @@ compiler gets the same source and the option `grad`, and decides what it means; 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import sys
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .errors import ArgumentError, kind_of
-from .function import Function
+from .function import Function, function
 from .parameters import Parameters
 
 
@@ -59,6 +62,103 @@ class Gradient(Function):
         if instance is None or self._self is not None:
             return self
         return Gradient(self._inner.__get__(instance, owner), self._kind, self._text, self._extra)
+
+
+class Decorated(Gradient):
+    """The function itself, with something that gradients use."""
+
+    def __repr__(self) -> str:
+        return Function.__repr__(self)
+
+    def __reduce__(self) -> str | tuple:
+        is_named = getattr(sys.modules.get(self.__module__), self.__qualname__, None) is self
+        return Function.__reduce__(self) if is_named else super().__reduce__()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Function:
+        """A method: one bound function per object, as Function.__get__ has it."""
+        if instance is None or self._self is not None:
+            return self
+        kept = getattr(instance, "__dict__", None)
+        key = f"__tessera_{self._kind}_{self.__qualname__}"
+        bound = kept.get(key) if kept is not None else None
+        if bound is None or bound.__wrapped__ is not self.__wrapped__:
+            bound = self._bind(self._inner.__get__(instance, owner))
+            if kept is not None:
+                kept[key] = bound
+        return bound
+
+    def _bind(self, inner: Function) -> Function:
+        raise NotImplementedError
+
+
+class CustomVjp(Decorated):
+    """A function with a derivative rule: `f.defvjp(forward, backward)`."""
+
+    def __init__(self, inner: Function):
+        super().__init__(inner, "custom_vjp", "custom_vjp", [])
+
+    def defvjp(self, forward: Callable, backward: Callable) -> None:
+        """`forward` has the parameters of the function, and returns its results and a tuple of
+        residuals. `backward` gets the residuals, then a cotangent for each float result, and
+        returns a gradient for each float argument; None stands for zeros."""
+        rules = {"forward": forward, "backward": backward}
+        for name, rule in rules.items():
+            if not isinstance(rule, (types.FunctionType, Function)):
+                raise ArgumentError(
+                    f"defvjp: expected a function for '{name}', found {kind_of(rule)}"
+                )
+        self.__wrapped__.__tessera_rule__ = types.SimpleNamespace(**rules)
+
+    def _bind(self, inner: Function) -> Function:
+        return CustomVjp(inner)
+
+
+class Checkpoint(Decorated):
+    """A function with a checkpoint policy."""
+
+    def _bind(self, inner: Function) -> Function:
+        return Checkpoint(inner, self._kind, self._text, [])
+
+
+def _decorated(target: Any, what: str) -> Function:
+    if isinstance(target, Function):
+        return target
+    if isinstance(target, types.FunctionType):
+        return function(target)
+    raise ArgumentError(f"tsr.{what}: expected a function, found {kind_of(target)}")
+
+
+def custom_vjp(target_function: Callable) -> CustomVjp:
+    """Decorator `@tsr.custom_vjp`: a function whose derivative `f.defvjp(forward, backward)` gives."""
+    return CustomVjp(_decorated(target_function, "custom_vjp"))
+
+
+_POLICIES = ("auto", "nothing", "everything", "contractions")
+
+
+def checkpoint(f: Callable | None = None, policy: str | Sequence[str] = "auto") -> Any:
+    """`tsr.checkpoint(f, policy=…)`, or the decorator `@tsr.checkpoint(policy=…)`."""
+    names = [policy] if isinstance(policy, str) else list(policy)
+    is_known = names[0] in _POLICIES if isinstance(policy, str) else all(map(_is_name, names))
+    if not is_known:
+        expected = ", ".join(map(repr, _POLICIES))
+        raise ArgumentError(
+            f"tsr.checkpoint: expected {expected} or a tuple of names for 'policy', found {policy!r}"
+        )
+    text = f"checkpoint::{policy}"
+    if not isinstance(policy, str):
+        text = f"checkpoint:{','.join(names)},:names" if names else "checkpoint::nothing"
+
+    def decorate(target: Any) -> Checkpoint:
+        return Checkpoint(_decorated(target, "checkpoint"), "checkpoint", text, [])
+
+    return decorate if f is None else decorate(f)
+
+
+def _is_name(name: Any) -> bool:
+    return (
+        isinstance(name, str) and bool(name) and not set(name) & set(";:,") and name == name.strip()
+    )
 
 
 def make(
@@ -121,3 +221,43 @@ def _fresh(word: str, count: int, function: Function) -> list[str]:
             name += "_"
         taken.append(name)
     return taken[len(taken) - count :]
+
+
+# -- other libraries' gradients ---------------------------------------------------------------------
+
+
+def apply(function: Function, values: dict[str, Any], keywords: dict | None = None) -> Any:
+    """Calls a function with arguments by name: by position where that is possible, which is
+    faster."""
+    parameters = function._parameters
+    own = 0 if function._self is None else 1
+    args, by_name = [], dict(keywords or {})
+    for position, name in enumerate(parameters.names[own:], own):
+        if name not in values:
+            continue
+        if position < parameters.positional and len(args) == position - own:
+            args.append(values[name])
+        else:
+            by_name[name] = values[name]
+    return function(*args, **by_name)
+
+
+def gradients(
+    function: Function,
+    wanted: Sequence[str],
+    values: dict[str, Any],
+    cotangents: Sequence[Any],
+    is_float: Sequence[bool],
+) -> dict[str, Any]:
+    """The gradients of the wanted arguments by their names, from arguments by name and a cotangent
+    for each result; those of integers are ignored."""
+    # The same object for the same gradients, so that its code is compiled once.
+    known = function.__dict__.setdefault("_vjps", {})
+    key = (tuple(wanted), len(is_float))
+    if key not in known:
+        known[key] = make("vjp", function, wrt=key[0], results=len(is_float))
+    parameters = function._parameters
+    values = parameters.defaults | values
+    names = parameters.names[1 if function._self is not None else 0 :]
+    given = [one if has else 0 for one, has in zip(cotangents, is_float)]
+    return dict(zip(wanted, known[key](*(values[name] for name in names), *given)))

@@ -50,12 +50,14 @@ class Transformation(Operation):
     """An operation on functions, which has the same meaning outside of them."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .gradients import make
+        from .gradients import checkpoint, make
 
+        if self.__name__ == "checkpoint":
+            return checkpoint(*args, **kwargs)
         return make(self.__name__, *args, **kwargs)
 
 
-_TRANSFORMATIONS = ("grad", "value_and_grad", "vjp", "jvp")
+_TRANSFORMATIONS = ("grad", "value_and_grad", "vjp", "jvp", "checkpoint")
 
 OPERATIONS = {
     name: (Transformation if name in _TRANSFORMATIONS else Operation)(name, *entry)

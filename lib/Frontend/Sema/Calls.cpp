@@ -174,8 +174,8 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
   if (!bound || !checkFunction(function, call.range))
     return Value::error();
 
-  unsigned depth = 0;
-  for (const Frame *at = frame; at; at = at->caller, ++depth)
+  // A derivative rule may call its function, which then has one differentiation less.
+  for (const Frame *at = frame; at; at = at->isRule ? nullptr : at->caller)
     if (at->function->def == function.def)
       return error(call.range,
                    "recursion is not supported: '" + function.name + "' is called while it runs")
@@ -202,12 +202,13 @@ Value Interpreter::callFunction(const UserFunction &function, const Value *self,
 }
 
 Value Interpreter::invoke(const UserFunction &function, llvm::ArrayRef<Value> values,
-                          llvm::ArrayRef<SourceRange> ranges, const Expr *&returned) {
+                          llvm::ArrayRef<SourceRange> ranges, const Expr *&returned, bool isRule) {
   if (!checkFunction(function))
     return Value::error();
   Frame callee;
   callee.function = &function;
   callee.caller = frame;
+  callee.isRule = isRule;
   frame = &callee;
   bool ok = true;
   for (auto [param, value, range] : llvm::zip(function.def->params, values, ranges))

@@ -219,7 +219,8 @@ void Program::reportNoFunction(const Module &module, const FileScope &scope, uin
         continue;
       std::string name(named->name);
       bool other = otherName(name) == "function";
-      static constexpr std::string_view decorators[] = {"function", "accum", "schedule"};
+      static constexpr std::string_view decorators[] = {"function", "accum", "schedule",
+                                                        "custom_vjp", "checkpoint"};
       diagnostics.error(named->nameRange, "module 'tessera' has no decorator '" + name + "'")
           .didYouMean(other ? "function" : closestName(name, decorators));
       return;

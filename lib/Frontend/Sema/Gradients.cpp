@@ -4,6 +4,7 @@
 #include "Builtins.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace tessera;
 using namespace tessera::ast;
@@ -22,6 +23,10 @@ static std::optional<GradientRequest::Kind> kindByName(llvm::StringRef name) {
     return GradientRequest::Vjp;
   if (name == "jvp")
     return GradientRequest::Jvp;
+  if (name == "custom_vjp")
+    return GradientRequest::CustomVjp;
+  if (name == "checkpoint")
+    return GradientRequest::Checkpoint;
   return std::nullopt;
 }
 
@@ -41,6 +46,12 @@ std::optional<std::vector<GradientRequest>> sema::parseGradients(std::string_vie
       if (!name.trim().empty())
         request.wrt.push_back(name.trim().str());
     llvm::StringRef flag = fields.size() > 2 ? fields[2].trim() : "";
+    if (*kind == GradientRequest::Checkpoint) {
+      if (!readPolicy(Value::ofStr(flag.str()), request) && flag != "names")
+        return std::nullopt;
+      request.policy = flag.str();
+      continue;
+    }
     request.hasAux = flag == "aux";
     if (!flag.empty() && !request.hasAux && flag.getAsInteger(10, request.results))
       return std::nullopt;
@@ -104,7 +115,8 @@ UserFunction *sema::makeGradient(Program &program, const UserFunction &function,
   gradient->of = &function;
   gradient->request = request;
   gradient->numParams = function.def->params.size();
-  bool isAll = request.kind == GradientRequest::Vjp || request.kind == GradientRequest::Jvp;
+  bool isAll =
+      request.kind != GradientRequest::Grad && request.kind != GradientRequest::ValueAndGrad;
   if (request.wrt.empty() && !isAll) {
     if (gradient->numParams <= size_t(isMethod)) {
       SourceRange range = request.range.isValid() ? request.range : function.def->nameRange;
@@ -113,7 +125,8 @@ UserFunction *sema::makeGradient(Program &program, const UserFunction &function,
     }
     gradient->wrt = {size_t(isMethod)};
   }
-  for (size_t i = 0; i < request.wrt.size(); ++i) {
+  bool isCheckpoint = request.kind == GradientRequest::Checkpoint;
+  for (size_t i = 0; i < request.wrt.size() && !isCheckpoint; ++i) {
     std::optional<size_t> index = findParam(program, function, request, i, isMethod);
     if (!index)
       return nullptr;
@@ -151,6 +164,10 @@ static bool dependsOn(mlir::Value value, mlir::Value on) {
     if (!op || !type.isFloat() || mlir::isa<gir::StopGradientOp>(op) ||
         !seen.insert(next.getAsOpaquePointer()).second)
       continue;
+    if (auto custom = mlir::dyn_cast<gir::CustomVjpOp>(op)) {
+      llvm::append_range(open, custom.getInputs());
+      continue;
+    }
     llvm::append_range(open, op->getOperands());
   }
   return false;
@@ -241,6 +258,9 @@ bool GradientCall::callFunction() {
   std::vector<SourceRange> ranges;
   for (size_t i = 0; i < gradient.numParams; ++i)
     ranges.push_back(gradient.params[i].nameRange);
+  // A jvp is the derivative of a vjp.
+  unsigned count = request.kind == GradientRequest::Jvp ? 2 : 1;
+  llvm::SaveAndRestore more(in.differentiations, in.differentiations + count);
   result = in.invoke(*gradient.of, arguments, ranges, returned);
   return !result.isError();
 }
@@ -417,6 +437,10 @@ Value GradientCall::run() {
 }
 
 Value Interpreter::runGradient(const Gradient &gradient) {
+  if (gradient.request.kind == GradientRequest::CustomVjp)
+    return runCustomVjp(*this, gradient);
+  if (gradient.request.kind == GradientRequest::Checkpoint)
+    return runCheckpoint(*this, gradient);
   return GradientCall(*this, gradient).run();
 }
 
@@ -489,6 +513,40 @@ static Value gradientOf(Args &args) {
   return value;
 }
 
+/// checkpoint: a function.
+static Value checkpointOf(Args &args) {
+  const Value &function = args[0];
+  if (!function.is(Value::Function))
+    return args.error(0, "expected a @tsr.function for 'checkpoint', found " + describe(function));
+  GradientRequest request;
+  request.kind = GradientRequest::Checkpoint;
+  request.range = args.range;
+  if (!readPolicy(args[1], request))
+    return args.error(1, "expected 'auto', 'nothing', 'everything', 'contractions' or a tuple of "
+                         "names for 'policy' of 'checkpoint', found " +
+                             describe(args[1]));
+  UserFunction *made =
+      makeGradient(args.in.program, *function.function, request, function.elements != nullptr);
+  if (!made)
+    return Value::error();
+  Value value = function;
+  value.function = made;
+  return value;
+}
+
+static Value checkpointName(Args &args) {
+  std::optional<Value> x = args.tensor(0);
+  if (!x)
+    return Value::error();
+  if (!args[1].is(Value::Str) || args[1].text->empty())
+    return args.error(1, "expected a string for 'name' of 'checkpoint_name', found " +
+                             describe(args[1]));
+  Emitter &emit = args.emit();
+  mlir::Value named = gir::CheckpointNameOp::create(emit.builder, emit.loc(), x->tensor.getType(),
+                                                    x->tensor, *args[1].text);
+  return Value::ofTensor(named, x->weak);
+}
+
 static Value stopGradient(Args &args) {
   std::optional<Value> x = args.tensor(0);
   if (!x)
@@ -512,6 +570,10 @@ std::vector<Builtin> sema::gradientBuiltins() {
        "results"},
       {"jvp", "f, argnums=0, *, wrt=None", function, gradientOf,
        "the function that computes f and its derivative from the arguments of f and tangents"},
+      {"checkpoint", "f, policy='auto'", function, checkpointOf,
+       "f, with a choice of the tensors that its gradients save; the others are recomputed"},
+      {"checkpoint_name", "x, name", function, checkpointName,
+       "x itself, with a name for policies of checkpoint"},
       {"stop_gradient", "x", both, stopGradient, "x itself, as a constant of gradients"},
       {"detach", "x", Builtin::Method, stopGradient, "as stop_gradient"},
   };

@@ -9,6 +9,9 @@
 // gradients. `vjp` has one more parameter for each result of `f`, its cotangent; `jvp` has one more
 // for each differentiated parameter, its tangent.
 //
+// A function with a derivative rule is made from its own definition in the same way ("custom_vjp"),
+// and so is one with a checkpoint policy ("checkpoint::nothing", "checkpoint:NAME,NAME:names").
+//
 //===------------------------------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_FRONTEND_SEMA_GRADIENTS_H
 #define TESSERA_LIB_FRONTEND_SEMA_GRADIENTS_H
@@ -21,14 +24,17 @@ namespace tessera::sema {
 
 /// What is asked for, by names of parameters.
 struct GradientRequest {
-  enum Kind { Grad, ValueAndGrad, Vjp, Jvp } kind = Grad;
-  /// Names or numbers of parameters; empty for the first one, or for all floats (vjp and jvp).
+  enum Kind { Grad, ValueAndGrad, Vjp, Jvp, CustomVjp, Checkpoint } kind = Grad;
+  /// Names or numbers of parameters; empty for the first one, or for all floats (vjp and jvp). For
+  /// a checkpoint: names of saved tensors.
   std::vector<std::string> wrt;
   /// Whether the gradients are a tuple, also if there is only one.
   bool isTuple = false;
   bool hasAux = false;
   /// The number of results of the function, for vjp.
   unsigned results = 1;
+  /// Of a checkpoint: "auto", "nothing", "everything", "contractions" or "names".
+  std::string policy = "auto";
   /// Where it is written; invalid if the caller of the compiler asks for it.
   SourceRange range = {};
   std::vector<SourceRange> wrtRanges = {};
@@ -54,6 +60,13 @@ struct Gradient {
 /// error.
 UserFunction *makeGradient(Program &program, const UserFunction &function,
                            const GradientRequest &request, bool isMethod = false);
+
+/// The result of a function with a derivative rule in the current frame (CustomVjp.cpp).
+Value runCustomVjp(Interpreter &in, const Gradient &gradient);
+/// The result of a function with a checkpoint policy in the current frame (Checkpoints.cpp).
+Value runCheckpoint(Interpreter &in, const Gradient &gradient);
+/// Reads a policy of 'checkpoint' into a request. Returns false if it is none.
+bool readPolicy(const Value &policy, GradientRequest &request);
 
 } // namespace tessera::sema
 

@@ -45,6 +45,8 @@ struct Frame {
   Frame *caller = nullptr;
   /// Not a call, but the evaluation of a module-level constant at its first use.
   bool isConstant = false;
+  /// A call of a derivative rule.
+  bool isRule = false;
 };
 
 /// An error under construction. Its destructor adds the call stack as notes, and replaces unnamed
@@ -101,6 +103,8 @@ public:
   /// Null while module-level constants are evaluated.
   Emitter *emitter;
   Frame *frame = nullptr;
+  /// How many times the operations of the current call are differentiated.
+  unsigned differentiations = 0;
 
   ErrorBuilder error(SourceRange range, std::string message);
 
@@ -115,7 +119,7 @@ public:
   /// Calls a function with a value for each parameter; `returned` is the expression that it
   /// returned.
   Value invoke(const UserFunction &function, llvm::ArrayRef<Value> values,
-               llvm::ArrayRef<SourceRange> ranges, const ast::Expr *&returned);
+               llvm::ArrayRef<SourceRange> ranges, const ast::Expr *&returned, bool isRule = false);
   /// The result of the gradient of a function in the current frame (Gradients.cpp).
   Value runGradient(const Gradient &gradient);
   /// Binds a parameter of the frame's function to a value, checking its annotation.

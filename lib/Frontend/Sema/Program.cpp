@@ -4,6 +4,7 @@
 #include "Builtins.h"
 #include "Gradients.h"
 #include "tessera/Frontend/Parse/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -187,6 +188,9 @@ void FileScope::collect(Block block, const std::string &prefix) {
         collect(node->body, prefix + std::string(node->name) + ".");
       break;
     }
+    case StmtKind::Expression:
+      collectRule(stmt->as<ExpressionStmt>()->value, prefix);
+      break;
     case StmtKind::If:
       for (const IfBranch &branch : stmt->as<IfStmt>()->branches)
         collect(branch.body, prefix);
@@ -201,12 +205,85 @@ void FileScope::collect(Block block, const std::string &prefix) {
   }
 }
 
-void FileScope::collectFunction(const FunctionStmt &def, const std::string &prefix) {
-  for (const Expr *decorator : def.decorators) {
-    const auto *call = decorator->as<CallExpr>();
-    if (qualifiedName(call ? call->callee : decorator) == "tessera.function")
-      found.push_back({prefix + std::string(def.name), &def, decorator});
+/// `@tsr.checkpoint(policy="nothing")` as in the option `grad`.
+static std::string checkpointText(Diagnostics &diagnostics, const CallExpr *call) {
+  const Expr *policy = nullptr;
+  if (call && !call->args.empty())
+    policy = call->args[0];
+  for (const KeywordArg &keyword : call ? call->keywords : std::span<KeywordArg>())
+    if (keyword.name == "policy")
+      policy = keyword.value;
+  if (!policy)
+    return "checkpoint::auto";
+  GradientRequest request;
+  std::vector<Value> names;
+  const auto *tuple = policy->as<TupleExpr>();
+  for (const Expr *element : tuple ? tuple->elements : ExprList())
+    if (const auto *text = element->as<StringExpr>())
+      names.push_back(Value::ofStr(std::string(text->value)));
+  const auto *word = policy->as<StringExpr>();
+  Value given = word ? Value::ofStr(std::string(word->value)) : Value::ofTuple(names);
+  bool isWhole = word || (tuple && names.size() == tuple->elements.size());
+  if (!isWhole || !readPolicy(given, request)) {
+    diagnostics.error(policy->range, "expected 'auto', 'nothing', 'everything', 'contractions' or "
+                                     "a tuple of names for 'policy' of 'checkpoint', found " +
+                                         std::string(diagnostics.sources.text(policy->range)));
+    return "checkpoint::auto";
   }
+  return "checkpoint:" + llvm::join(request.wrt, ",") + ":" + request.policy;
+}
+
+void FileScope::collectFunction(const FunctionStmt &def, const std::string &prefix) {
+  Found function{prefix + std::string(def.name), &def, nullptr};
+  for (const Expr *decorator : llvm::reverse(def.decorators)) {
+    const auto *call = decorator->as<CallExpr>();
+    std::string path = qualifiedName(call ? call->callee : decorator);
+    auto add = [&](const std::string &text) {
+      function.gradients += (function.gradients.empty() ? "" : ";") + text;
+    };
+    if (path == "tessera.custom_vjp")
+      add("custom_vjp");
+    if (path == "tessera.checkpoint")
+      add(checkpointText(program.diagnostics, call));
+    if (path == "tessera.function" || path == "tessera.custom_vjp" || path == "tessera.checkpoint")
+      function.decorator = decorator;
+  }
+  if (function.decorator)
+    found.push_back(std::move(function));
+}
+
+void FileScope::collectRule(const Expr *expr, const std::string &prefix) {
+  const auto *call = expr->as<CallExpr>();
+  const auto *method = call ? call->callee->as<AttributeExpr>() : nullptr;
+  const auto *name = method ? method->base->as<NameExpr>() : nullptr;
+  if (name && method->name == "defvjp")
+    rules[prefix + std::string(name->name)] = call;
+}
+
+std::optional<Value> FileScope::rule(Interpreter &in, const UserFunction &function,
+                                     std::string_view part) {
+  auto it = rules.find(function.name);
+  if (it == rules.end())
+    return std::nullopt;
+  const CallExpr &call = *it->second;
+  const Expr *given = nullptr;
+  if (size_t i = part == "backward"; i < call.args.size())
+    given = call.args[i];
+  for (const KeywordArg &keyword : call.keywords)
+    if (keyword.name == part)
+      given = keyword.value;
+  if (!given)
+    return Value(in.error(call.range,
+                          "missing argument '" + std::string(part) + "' in the call of 'defvjp'"));
+  const auto *name = given->as<NameExpr>();
+  auto binding = name ? bindings.find(name->name) : bindings.end();
+  if (binding == bindings.end() || binding->second.kind != Binding::Function)
+    return Value(in.error(given->range, "expected the name of a function as the " +
+                                            std::string(part) + " rule of '" + function.name +
+                                            "'"));
+  Value value = Value::of(Value::Function);
+  value.function = program.addFunction(binding->second.def, this, std::string(name->name));
+  return value;
 }
 
 std::string FileScope::qualifiedName(const Expr *expr) const {
@@ -348,8 +425,8 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
     break;
   }
   case Binding::Function: {
-    bool decorated = llvm::any_of(found, [&](const Found &f) { return f.def == binding.def; });
-    if (!decorated) {
+    auto decorated = llvm::find_if(found, [&](const Found &f) { return f.def == binding.def; });
+    if (decorated == found.end()) {
       std::string spelled = spelling("tessera.function");
       ErrorBuilder report = in.error(range, "'" + name + "' is not a @tsr.function");
       report.note(binding.range, "add @tsr.function to this definition");
@@ -358,7 +435,10 @@ std::optional<Value> FileScope::evaluate(Interpreter &in, const std::string &nam
       return Value(report);
     }
     value = Value::of(Value::Function);
-    value.function = program.addFunction(binding.def, this, name);
+    value.function =
+        program.applyGradients(program.addFunction(binding.def, this, name), decorated->gradients);
+    if (!value.function)
+      return Value::error();
     break;
   }
   case Binding::Class:
@@ -424,6 +504,12 @@ std::optional<Value> ResolverScope::lookup(Interpreter &in, const std::string &p
   }
   known[path] = value;
   return value;
+}
+
+std::optional<Value> ResolverScope::rule(Interpreter &in, const UserFunction &,
+                                         std::string_view part) {
+  std::vector<std::string> candidates;
+  return lookup(in, "defvjp." + std::string(part), {}, candidates);
 }
 
 std::string ResolverScope::spelling(std::string_view path) const {
@@ -539,6 +625,8 @@ UserFunction *Program::loadFunction() {
   auto owned = std::make_unique<FileScope>(*this, *module, !hasImports);
   FileScope &scope = *owned;
   addScope(std::move(owned));
+  if (diagnostics.hasErrors())
+    return nullptr;
 
   std::vector<std::string_view> names;
   const FileScope::Found *chosen = nullptr;
@@ -567,7 +655,7 @@ UserFunction *Program::loadFunction() {
   readDecorators(scope, *chosen->def);
   if (diagnostics.errorCount() != errors)
     return nullptr;
-  return addFunction(chosen->def, &scope, chosen->name);
+  return applyGradients(addFunction(chosen->def, &scope, chosen->name), chosen->gradients);
 }
 
 std::map<std::string, std::string> tessera::decoratorOptions(const Request &request) {

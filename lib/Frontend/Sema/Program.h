@@ -40,6 +40,10 @@ public:
   /// The qualified name of a dotted expression through imports: "tessera.function"; empty if
   /// unknown.
   virtual std::string qualifiedName(const ast::Expr *) const { return ""; }
+  /// The function `part` ("forward", "backward") of the derivative rule of a function of this
+  /// scope; nothing if it has none.
+  virtual std::optional<Value> rule(Interpreter &in, const UserFunction &function,
+                                    std::string_view part) = 0;
   /// The location where an import line can be added; invalid if unknown.
   virtual SourceRange importPlace() const { return {}; }
 };
@@ -108,12 +112,16 @@ public:
                                  std::vector<std::string> &candidates) override;
   std::string spelling(std::string_view path) const override;
   SourceRange importPlace() const override { return firstImport; }
+  std::optional<Value> rule(Interpreter &in, const UserFunction &function,
+                            std::string_view part) override;
 
   /// A decorated function, by its qualified name.
   struct Found {
     std::string name;
     const ast::FunctionStmt *def;
     const ast::Expr *decorator;
+    /// What its other decorators make of it, as in the option `grad`.
+    std::string gradients = {};
   };
   const std::vector<Found> &functions() const { return found; }
   std::string qualifiedName(const ast::Expr *expr) const override;
@@ -132,6 +140,7 @@ private:
 
   void collect(ast::Block block, const std::string &prefix);
   void collectFunction(const ast::FunctionStmt &def, const std::string &prefix);
+  void collectRule(const ast::Expr *expr, const std::string &prefix);
   void bindTarget(const ast::Expr *target, const ast::Expr *value, SourceRange range);
   std::optional<Value> evaluate(Interpreter &in, const std::string &name, Binding &binding,
                                 SourceRange range);
@@ -139,6 +148,8 @@ private:
   Program &program;
   std::map<std::string, Binding, std::less<>> bindings;
   std::vector<Found> found;
+  /// The calls `f.defvjp(forward, backward)`, by the name of the function.
+  std::map<std::string, const ast::CallExpr *, std::less<>> rules;
   SourceRange firstImport;
 };
 
@@ -154,6 +165,8 @@ public:
     return lookup(in, path, range, candidates);
   }
   std::string spelling(std::string_view path) const override;
+  std::optional<Value> rule(Interpreter &in, const UserFunction &function,
+                            std::string_view part) override;
 
 private:
   Program &program;

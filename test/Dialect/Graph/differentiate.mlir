@@ -146,3 +146,81 @@ func.func @loss(%x: !S, %w: !S) -> !gir.tensor<f32> {
   %1 = gir.reduce sum %0 dims [0] : !S -> !gir.tensor<f32>
   return %1 : !gir.tensor<f32>
 }
+
+// The rule is used in place of the derivative of the values; a result without a cotangent has zeros.
+// CHECK-LABEL: func @rule
+// CHECK-SAME: %[[X:.*]]: !gir.tensor<S, f32>, %[[G:.*]]: !gir.tensor<S, f32>
+// CHECK-NEXT: %[[ZERO:.*]] = gir.constant 0.000000e+00
+// CHECK-NEXT: %[[A:.*]] = gir.map add(%[[G]], %[[ZERO]])
+// CHECK-NEXT: %[[R:.*]] = gir.map mul(%[[A]], %[[X]])
+// CHECK-NEXT: return %[[R]]
+func.func @rule(%x: !S, %g: !S) -> !S {
+  %0 = gir.map exp(%x) : (!S) -> !S
+  %1:2 = gir.custom_vjp (%0, %x) of(%x) {
+  ^bb0(%a: !S, %b: !S):
+    %2 = gir.map add(%a, %b) : (!S, !S) -> !S
+    %3 = gir.map mul(%2, %x) : (!S, !S) -> !S
+    gir.yield %3 : !S
+  } : (!S, !S, !S) -> (!S, !S)
+  %4 = gir.vjp of(%1#0) cotangents(%g) wrt(%x) : (!S, !S, !S) -> !S
+  return %4 : !S
+}
+
+// Without gradients only the values remain.
+// CHECK-LABEL: func @value
+// CHECK-NEXT: %[[Y:.*]] = gir.map exp(%arg0)
+// CHECK-NEXT: return %[[Y]]
+func.func @value(%x: !S) -> !S {
+  %0 = gir.map exp(%x) : (!S) -> !S
+  %1 = gir.custom_vjp (%0) of(%x) {
+  ^bb0(%g: !S):
+    gir.yield %g : !S
+  } : (!S, !S) -> !S
+  %2 = gir.checkpoint nothing (%1) of(%x) : (!S, !S) -> !S
+  %3 = gir.checkpoint_name %2 "y" : !S
+  return %3 : !S
+}
+
+// A policy that saves nothing: the derivative of exp uses a second exp of the argument.
+// CHECK-LABEL: func @nothing
+// CHECK-NEXT: %[[Y:.*]] = gir.map exp(%arg0)
+// CHECK-NEXT: %[[X:.*]] = gir.recompute %arg0
+// CHECK-NEXT: %[[AGAIN:.*]] = gir.map exp(%[[X]])
+// CHECK-NEXT: %[[R:.*]] = gir.map mul(%arg1, %[[AGAIN]])
+// CHECK-NEXT: return %[[Y]], %[[R]]
+func.func @nothing(%x: !S, %g: !S) -> (!S, !S) {
+  %0 = gir.map exp(%x) : (!S) -> !S
+  %1 = gir.checkpoint nothing (%0) of(%x) : (!S, !S) -> !S
+  %2 = gir.vjp of(%1) cotangents(%g) wrt(%x) : (!S, !S, !S) -> !S
+  return %1, %2 : !S, !S
+}
+
+// What is saved is stored once, and nothing is computed again for it.
+// CHECK-LABEL: func @everything
+// CHECK-NEXT: %[[Y:.*]] = gir.map exp(%arg0)
+// CHECK-NEXT: %[[SAVED:.*]] = gir.materialize %[[Y]] because "a checkpoint policy saves it"
+// CHECK-NEXT: %[[R:.*]] = gir.map mul(%arg1, %[[SAVED]])
+// CHECK-NEXT: return %[[SAVED]], %[[R]]
+func.func @everything(%x: !S, %g: !S) -> (!S, !S) {
+  %0 = gir.map exp(%x) : (!S) -> !S
+  %1 = gir.checkpoint everything (%0) of(%x) : (!S, !S) -> !S
+  %2 = gir.vjp of(%1) cotangents(%g) wrt(%x) : (!S, !S, !S) -> !S
+  return %1, %2 : !S, !S
+}
+
+// A named tensor is saved, and what follows it is computed again from there.
+// CHECK-LABEL: func @named
+// CHECK-NEXT: %[[A:.*]] = gir.map exp(%arg0)
+// CHECK-NEXT: %[[SAVED:.*]] = gir.materialize %[[A]] because "a checkpoint policy saves it"
+// CHECK-NEXT: %[[Y:.*]] = gir.map tanh(%[[SAVED]])
+// CHECK-NEXT: %[[READ:.*]] = gir.recompute %[[SAVED]]
+// CHECK-NEXT: %[[AGAIN:.*]] = gir.map tanh(%[[READ]])
+// CHECK: gir.map mul(%[[AGAIN]], %[[AGAIN]])
+func.func @named(%x: !S, %g: !S) -> (!S, !S) {
+  %0 = gir.map exp(%x) : (!S) -> !S
+  %1 = gir.checkpoint_name %0 "a" : !S
+  %2 = gir.map tanh(%1) : (!S) -> !S
+  %3 = gir.checkpoint names ["a", "b"] (%2) of(%x) : (!S, !S) -> !S
+  %4 = gir.vjp of(%3) cotangents(%g) wrt(%x) : (!S, !S, !S) -> !S
+  return %3, %4 : !S, !S
+}

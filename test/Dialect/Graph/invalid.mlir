@@ -689,3 +689,108 @@ func.func @f(%x: !gir.tensor<S, f32>, %g: !gir.tensor<S, f32>) {
      : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<f32>
   return
 }
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a result of type '!gir.tensor<S, f32>', got '!gir.tensor<S, i64>'}}
+  %0 = gir.custom_vjp (%x) of(%x) {
+  ^bb0(%g: !gir.tensor<S, f32>):
+    gir.yield %g : !gir.tensor<S, f32>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a floating point element type, got 'i64'}}
+  %0 = gir.custom_vjp (%x) of(%n) {
+  ^bb0(%g: !gir.tensor<S, f32>):
+    gir.yield %n : !gir.tensor<S, i64>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, i64>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected 1 arguments of the region, got 0}}
+  %0 = gir.custom_vjp (%x) of(%x) {
+    gir.yield %x : !gir.tensor<S, f32>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a cotangent of type '!gir.tensor<S, f32>', got '!gir.tensor<f32>'}}
+  %0 = gir.custom_vjp (%x) of(%x) {
+  ^bb0(%g: !gir.tensor<f32>):
+    gir.yield %x : !gir.tensor<S, f32>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected 1 gradients, got 0}}
+  %0 = gir.custom_vjp (%x) of(%x) {
+  ^bb0(%g: !gir.tensor<S, f32>):
+    gir.yield
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a gradient of type '!gir.tensor<S, f32>', got '!gir.tensor<S, i64>'}}
+  %0 = gir.custom_vjp (%x) of(%x) {
+  ^bb0(%g: !gir.tensor<S, f32>):
+    gir.yield %n : !gir.tensor<S, i64>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a result of type '!gir.tensor<S, f32>', got '!gir.tensor<S, i64>'}}
+  %0 = gir.checkpoint nothing (%x) of(%x) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, i64>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected the policy nothing, everything, contractions or names, got some}}
+  %0 = gir.checkpoint some (%x) of(%x) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected names with the policy names}}
+  %0 = gir.checkpoint names (%x) of(%x) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected no names with this policy}}
+  %0 = gir.checkpoint nothing ["a"] (%x) of(%x) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return
+}
+
+// -----
+
+func.func @f(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) {
+  // expected-error @below {{expected a name, got an empty string}}
+  %0 = gir.checkpoint_name %x "" : !gir.tensor<S, f32>
+  return
+}

@@ -196,3 +196,33 @@ func.func @gradients(%x: !gir.tensor<S, f32>, %g: !gir.tensor<S, f32>) -> !gir.t
      : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
   return %1 : !gir.tensor<S, f32>
 }
+
+// CHECK-LABEL: func @rules
+func.func @rules(%x: !gir.tensor<S, f32>, %n: !gir.tensor<S, i64>) -> (!gir.tensor<S, f32>, !gir.tensor<S, i64>) {
+  %0 = gir.map exp(%x) : (!gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  // CHECK: %[[R:.*]]:2 = gir.custom_vjp(%{{.*}}, %{{.*}}) of(%{{.*}}) {
+  // CHECK-NEXT: ^bb0(%[[G:.*]]: !gir.tensor<S, f32>):
+  // CHECK-NEXT: %[[M:.*]] = gir.map mul(%[[G]], %{{.*}})
+  // CHECK-NEXT: gir.yield %[[M]] : !gir.tensor<S, f32>
+  // CHECK-NEXT: } : (!gir.tensor<S, f32>, !gir.tensor<S, i64>, !gir.tensor<S, f32>) -> (!gir.tensor<S, f32>, !gir.tensor<S, i64>)
+  %1:2 = gir.custom_vjp (%0, %n) of(%x) {
+  ^bb0(%g: !gir.tensor<S, f32>):
+    %2 = gir.map mul(%g, %0) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+    gir.yield %2 : !gir.tensor<S, f32>
+  } : (!gir.tensor<S, f32>, !gir.tensor<S, i64>, !gir.tensor<S, f32>) -> (!gir.tensor<S, f32>, !gir.tensor<S, i64>)
+  return %1#0, %1#1 : !gir.tensor<S, f32>, !gir.tensor<S, i64>
+}
+
+// CHECK-LABEL: func @checkpoints
+func.func @checkpoints(%x: !gir.tensor<S, f32>) -> (!gir.tensor<S, f32>, !gir.tensor<S, f32>) {
+  // CHECK: gir.recompute %{{.*}} : !gir.tensor<S, f32>
+  %0 = gir.recompute %x : !gir.tensor<S, f32>
+  // CHECK: gir.checkpoint_name %{{.*}} "scores" : !gir.tensor<S, f32>
+  %1 = gir.checkpoint_name %0 "scores" : !gir.tensor<S, f32>
+  // CHECK: gir.checkpoint nothing(%{{.*}}) of(%{{.*}}) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  %2 = gir.checkpoint nothing (%1) of(%x) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  // CHECK: gir.checkpoint names ["scores"](%{{.*}}) of(%{{.*}}) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  %3 = gir.checkpoint names ["scores"] (%1) of(%x)
+     : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
+  return %2, %3 : !gir.tensor<S, f32>, !gir.tensor<S, f32>
+}

@@ -27,6 +27,9 @@ StringRef CheckOp::getReason() { return "it has no result"; }
 StringRef PrintOp::getReason() { return "it has no result"; }
 StringRef ArgSortOp::getReason() { return "it returns indices"; }
 StringRef StopGradientOp::getReason() { return "its result is a constant of gradients"; }
+StringRef CustomVjpOp::getReason() { return "it is replaced by its values"; }
+StringRef CheckpointOp::getReason() { return "it is replaced by its values"; }
+StringRef YieldOp::getReason() { return "it has no result"; }
 StringRef VjpOp::getReason() { return "it is replaced by its gradients first"; }
 
 //===----------------------------------------------------------------------===//
@@ -60,6 +63,14 @@ Gradients TransposeOp::buildVjp(OpBuilder &builder, Value cotangent, ArrayRef<bo
 }
 
 Gradients MaterializeOp::buildVjp(OpBuilder &, Value cotangent, ArrayRef<bool>) {
+  return {cotangent};
+}
+
+Gradients CheckpointNameOp::buildVjp(OpBuilder &, Value cotangent, ArrayRef<bool>) {
+  return {cotangent};
+}
+
+Gradients RecomputeOp::buildVjp(OpBuilder &, Value cotangent, ArrayRef<bool>) {
   return {cotangent};
 }
 

@@ -89,6 +89,15 @@ Index MaterializeOp::getOperandIndex(unsigned) {
   return index;
 }
 
+Index RecomputeOp::getIterationSizes() { return shapeOf(getResult()); }
+ScalarBody RecomputeOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index RecomputeOp::getOperandIndex(unsigned) {
+  Index index;
+  for (int64_t dim = 0; dim < tensorType(getInput()).getRank(); ++dim)
+    index.push_back(iterationSymbol(dim));
+  return index;
+}
+
 Index SliceOp::getIterationSizes() { return shapeOf(getResult()); }
 ScalarBody SliceOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
 Index SliceOp::getOperandIndex(unsigned) {

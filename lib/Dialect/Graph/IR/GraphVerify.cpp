@@ -581,3 +581,64 @@ LogicalResult VjpOp::verify() {
   }
   return success();
 }
+
+/// Checks that the results of an operation have the types of these values.
+static LogicalResult expectResults(Operation *op, ValueRange values) {
+  if (failed(expectCount(op, "results", op->getNumResults(), values.size())))
+    return failure();
+  for (auto [value, result] : llvm::zip(values, op->getResults()))
+    if (value.getType() != result.getType())
+      return op->emitOpError() << "expected a result of type " << value.getType() << ", got "
+                               << result.getType();
+  return success();
+}
+
+LogicalResult CheckpointOp::verify() {
+  if (failed(expectResults(*this, getValues())))
+    return failure();
+  static constexpr StringRef policies[] = {"nothing", "everything", "contractions", "names"};
+  if (!llvm::is_contained(policies, getPolicy()))
+    return emitOpError() << "expected the policy nothing, everything, contractions or names, got "
+                         << getPolicy();
+  bool hasNames = getNames().has_value();
+  if ((getPolicy() == "names") != hasNames)
+    return emitOpError(hasNames ? "expected no names with this policy"
+                                : "expected names with the policy names");
+  return success();
+}
+
+LogicalResult CheckpointNameOp::verify() {
+  if (getName().empty())
+    return emitOpError("expected a name, got an empty string");
+  return success();
+}
+
+LogicalResult CustomVjpOp::verifyRegions() {
+  if (failed(expectResults(*this, getValues())))
+    return failure();
+  SmallVector<Type> cotangents;
+  for (Value value : getValues())
+    if (tensorType(value).isFloat())
+      cotangents.push_back(value.getType());
+  for (Value input : getInputs())
+    if (failed(expectFloat(*this, input)))
+      return failure();
+  Block &block = getRule().front();
+  if (failed(expectCount(*this, "arguments of the region", block.getNumArguments(),
+                         cotangents.size())))
+    return failure();
+  for (auto [argument, type] : llvm::zip(block.getArguments(), cotangents))
+    if (argument.getType() != type)
+      return emitOpError() << "expected a cotangent of type " << type << ", got "
+                           << argument.getType();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError("expected gir.yield at the end of the region");
+  if (failed(expectCount(*this, "gradients", yield.getGradients().size(), getInputs().size())))
+    return failure();
+  for (auto [input, gradient] : llvm::zip(getInputs(), yield.getGradients()))
+    if (input.getType() != gradient.getType())
+      return emitOpError() << "expected a gradient of type " << input.getType() << ", got "
+                           << gradient.getType();
+  return success();
+}

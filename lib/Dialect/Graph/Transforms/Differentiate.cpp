@@ -2,13 +2,15 @@
 //
 // Lowers `gir.vjp`. A value is active if it is a float and depends on an input. The operations in
 // front of the `gir.vjp` are visited in reverse order; an operation whose result is active and has
-// a cotangent adds to the cotangents of its active operands. The first `gir.vjp` of a block is
-// lowered first: the next one then differentiates the operations of its gradients.
+// a cotangent adds to the cotangents of its active operands; `gir.custom_vjp` has its own rule. The
+// first `gir.vjp` of a block is lowered first: the next one then differentiates the operations of
+// its gradients.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -105,6 +107,8 @@ private:
   void findActive();
   void addCotangent(Value value, Value cotangent);
   LogicalResult visit(Operation *producer);
+  void visit(gir::CustomVjpOp custom);
+  LogicalResult visit(gir::CheckpointOp checkpoint);
 
   gir::VjpOp op;
   OpBuilder builder;
@@ -150,7 +154,157 @@ void Differentiation::addCotangent(Value value, Value cotangent) {
   sum = convert(added, type);
 }
 
+/// Inserts the operations of the rule. The cotangents of results that are not used are zero.
+void Differentiation::visit(gir::CustomVjpOp custom) {
+  if (llvm::none_of(custom.getResults(), [&](Value value) { return cotangents.contains(value); }))
+    return;
+  IRMapping mapping;
+  Block &rule = custom.getRule().front();
+  auto arguments = rule.getArguments().begin();
+  for (Value result : custom.getResults()) {
+    if (!tensorType(result).isFloat())
+      continue;
+    Value cotangent = cotangents.lookup(result);
+    if (!cotangent)
+      cotangent = gir::ConstantOp::create(builder, custom.getLoc(), tensorType(result), 0.0);
+    mapping.map(*arguments++, cotangent);
+  }
+  for (Operation &op : rule.without_terminator())
+    builder.clone(op, mapping);
+  auto yield = cast<gir::YieldOp>(rule.getTerminator());
+  for (auto [input, gradient] : llvm::zip(custom.getInputs(), yield.getGradients()))
+    if (active.contains(input))
+      addCotangent(input, mapping.lookupOrDefault(gradient));
+}
+
+/// The operations between the inputs and the values of a checkpoint, in order.
+static SmallVector<Operation *> operationsOf(gir::CheckpointOp checkpoint) {
+  llvm::DenseSet<Value> inputs(checkpoint.getInputs().begin(), checkpoint.getInputs().end());
+  llvm::SmallPtrSet<Operation *, 32> found;
+  SmallVector<Value> open(checkpoint.getValues());
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || inputs.contains(value) || !found.insert(op).second)
+      continue;
+    llvm::append_range(open, op->getOperands());
+    op->walk([&](Operation *nested) { llvm::append_range(open, nested->getOperands()); });
+  }
+  SmallVector<Operation *> ordered;
+  for (Operation &op : *checkpoint->getBlock())
+    if (found.contains(&op))
+      ordered.push_back(&op);
+  return ordered;
+}
+
+/// Whether a result of an operation, or its stored copy, has one of the names.
+static bool isNamed(Operation *op, ArrayAttr names) {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    if (isa<gir::MaterializeOp>(user))
+      return isNamed(user, names);
+    auto named = dyn_cast<gir::CheckpointNameOp>(user);
+    return named && llvm::is_contained(names.getAsValueRange<StringAttr>(), named.getName());
+  });
+}
+
+/// Whether the policy of a checkpoint saves the results of an operation.
+static bool isSaved(gir::CheckpointOp checkpoint, Operation *op) {
+  StringRef policy = checkpoint.getPolicy();
+  if (policy == "everything")
+    return !isa<gir::ConstantOp, gir::IotaOp, gir::SizeOp, gir::ReshapeOp, gir::BroadcastOp,
+                gir::TransposeOp, gir::SliceOp, gir::RecomputeOp, gir::StopGradientOp,
+                gir::CustomVjpOp, gir::CheckpointOp>(op);
+  if (policy == "contractions")
+    return isa<gir::ContractOp>(op);
+  return policy == "names" && isNamed(op, *checkpoint.getNames());
+}
+
+/// The value, stored for its users.
+static Value storedValue(Value value) {
+  for (Operation *user : value.getUsers())
+    if (auto stored = dyn_cast<gir::MaterializeOp>(user))
+      return stored;
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  auto stored = gir::MaterializeOp::create(builder, value.getLoc(), value.getType(), value,
+                                           UnitAttr(), IntegerAttr(),
+                                           builder.getStringAttr("a checkpoint policy saves it"));
+  value.replaceAllUsesExcept(stored, stored);
+  return stored;
+}
+
+/// Replaces a copy by the original, which is stored. If not all values are saved, those after it
+/// are computed again.
+static void save(Value original, Value copy, bool isLast) {
+  Value stored = storedValue(original);
+  if (!isLast) {
+    OpBuilder builder(copy.getDefiningOp());
+    stored = gir::RecomputeOp::create(builder, copy.getLoc(), copy.getType(), stored);
+  }
+  copy.replaceAllUsesWith(stored);
+}
+
+/// Differentiates a copy of the operations. What gradients need of it is the original, stored, if
+/// the policy saves it; otherwise the copy remains.
+LogicalResult Differentiation::visit(gir::CheckpointOp checkpoint) {
+  if (llvm::none_of(checkpoint.getResults(),
+                    [&](Value value) { return cotangents.contains(value); }))
+    return success();
+  IRMapping mapping;
+  for (Value input : checkpoint.getInputs()) {
+    Value copy = gir::RecomputeOp::create(builder, input.getLoc(), input.getType(), input);
+    mapping.map(input, copy);
+    if (active.contains(input))
+      active.insert(copy);
+  }
+  SmallVector<std::pair<Operation *, Operation *>> copies;
+  for (Operation *op : operationsOf(checkpoint)) {
+    if (isa<gir::MaterializeOp, gir::CheckpointNameOp>(op)) {
+      mapping.map(op->getResult(0), mapping.lookupOrDefault(op->getOperand(0)));
+      continue;
+    }
+    Operation *copy = builder.clone(*op, mapping);
+    copies.push_back({op, copy});
+    for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
+      if (active.contains(from))
+        active.insert(to);
+  }
+  for (auto [value, result] : llvm::zip(checkpoint.getValues(), checkpoint.getResults()))
+    if (Value cotangent = cotangents.lookup(result))
+      addCotangent(mapping.lookupOrDefault(value), cotangent);
+  for (auto [op, copy] : llvm::reverse(copies))
+    if (failed(visit(copy)))
+      return failure();
+  for (Value input : checkpoint.getInputs())
+    if (Value cotangent = cotangents.lookup(mapping.lookup(input));
+        cotangent && active.contains(input))
+      addCotangent(input, cotangent);
+  for (auto [op, copy] : llvm::reverse(copies)) {
+    if (!copy->use_empty() && isSaved(checkpoint, op))
+      for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
+        if (!to.use_empty())
+          save(from, to, /*isLast=*/checkpoint.getPolicy() == "everything");
+    // Cotangents are values of later operations, or of this one.
+    if (isOpTriviallyDead(copy) && llvm::none_of(copy->getResults(), [&](Value value) {
+          return llvm::any_of(cotangents, [&](auto &entry) { return entry.second == value; });
+        })) {
+      for (Value result : copy->getResults()) {
+        cotangents.erase(result);
+        active.erase(result);
+      }
+      copy->erase();
+    }
+  }
+  return success();
+}
+
 LogicalResult Differentiation::visit(Operation *producer) {
+  if (auto checkpoint = dyn_cast<gir::CheckpointOp>(producer))
+    return visit(checkpoint);
+  if (auto custom = dyn_cast<gir::CustomVjpOp>(producer)) {
+    visit(custom);
+    return success();
+  }
   if (producer->getNumResults() != 1 || !active.contains(producer->getResult(0)) ||
       llvm::is_contained(op.getInputs(), producer->getResult(0)))
     return success();
@@ -253,6 +407,18 @@ static void eraseMarkers(func::FuncOp function) {
       stop.getResult().replaceAllUsesWith(stop.getInput());
       stop.erase();
     }
+    if (auto custom = dyn_cast<gir::CustomVjpOp>(op)) {
+      custom.replaceAllUsesWith(custom.getValues());
+      custom.erase();
+    }
+    if (auto checkpoint = dyn_cast<gir::CheckpointOp>(op)) {
+      checkpoint.replaceAllUsesWith(checkpoint.getValues());
+      checkpoint.erase();
+    }
+    if (auto named = dyn_cast<gir::CheckpointNameOp>(op)) {
+      named.getResult().replaceAllUsesWith(named.getInput());
+      named.erase();
+    }
   });
 }
 
@@ -278,9 +444,9 @@ struct Differentiate : gir::impl::GraphDifferentiateBase<Differentiate> {
       for (gir::VjpOp op : found)
         if (failed(Differentiation(op).run()))
           return signalPassFailure();
+      eraseMarkers(function);
       if (!found.empty())
         eraseDeadOps(function);
-      eraseMarkers(function);
     }
   }
 };

@@ -234,6 +234,22 @@ def GraphLowerScatterAdd : Pass<"gir-lower-scatter-add", "::mlir::func::FuncOp">
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphEraseRecompute : Pass<"gir-erase-recompute", "::mlir::func::FuncOp"> {
+  let summary = "erase the marks of recomputed values";
+  let description = [{
+    Replaces `gir.recompute` by its operand.
+
+    **Why.** The operation separates values that a checkpoint policy computes again from those of the first time, until
+    no pass merges equal operations. The scheduler reads the operand itself.
+
+    **Input form.** Graph IR.
+
+    **Output form.** Graph IR without `gir.recompute`.
+
+    **Declines.** Never.
+  }];
+}
+
 def GraphDropChecks : Pass<"gir-drop-checks", "::mlir::func::FuncOp"> {
   let summary = "erase checks of values";
   let description = [{
