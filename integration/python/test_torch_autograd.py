@@ -6,22 +6,17 @@ import tessera as tsr
 
 torch = pytest.importorskip("torch")
 
-from tessera.torch import differentiable  # noqa: E402
 
-
-@differentiable
 @tsr.function
 def layer(x, w, b, scale: float = 1.5):
     return tsr.gelu(x @ w + b) * scale
 
 
-@differentiable
 @tsr.function
 def best(x):
     return x.max(dim=1)
 
 
-@differentiable
 @tsr.function
 def lookup(table, i):
     return table[i] ** 2
@@ -96,10 +91,8 @@ class Scaled:
 
 def test_methods():
     x = arguments()[0]
-    differentiable(Scaled(2.0).cube)(x).sum().backward()
+    Scaled(2.0).cube(x).sum().backward()
     torch.testing.assert_close(x.grad, 6 * x.detach() ** 2)
-    with pytest.raises(tsr.ArgumentError, match="decorated with @tsr.function"):
-        differentiable(torch.sin)
 
 
 def test_modules_train():
@@ -123,3 +116,113 @@ def test_modules_train():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.5 * losses[0]
+
+
+@tsr.function
+def two(x, w, *, power=2.0):
+    return (x * w) ** power, (x + w).sum(dim=0)
+
+
+def test_several_results_and_keywords():
+    x, w = arguments()[0], arguments()[0].detach().flip(0).requires_grad_()
+    y, total = two(x, w=w, power=3.0)
+    got = torch.autograd.grad((y.sum() + total.prod()), (x, w))
+    expected = torch.autograd.grad(((x * w) ** 3).sum() + (x + w).sum(0).prod(), (x, w))
+    torch.testing.assert_close(got, expected)
+    y, _ = two(x, w)  # a result that is not used
+    torch.testing.assert_close(
+        torch.autograd.grad(y.sum(), x), torch.autograd.grad(((x * w) ** 2).sum(), x)
+    )
+
+
+def test_hooks_and_graphs_of_gradients():
+    x, w, b = arguments()
+    seen = []
+    y = layer(x, w, b)
+    y.register_hook(lambda g: seen.append(g.shape) or 2 * g)
+    (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert seen == [y.shape] and first.requires_grad
+    torch.testing.assert_close(first, 2 * torch.autograd.grad(plain(x, w, b).sum(), x)[0])
+    (first**2).sum().backward()
+    assert x.grad is not None and w.grad is not None
+    with torch.inference_mode():
+        assert not layer(x, w, b).requires_grad
+
+
+def test_types_of_autocast():
+    """Arguments of several types are promoted, and gradients have the types of the arguments."""
+    x = torch.randn(5, 4, dtype=torch.bfloat16, requires_grad=True)
+    w, b = torch.randn(4, 3, requires_grad=True), torch.zeros(3, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = torch.nn.functional.linear(x, torch.randn(4, 4, requires_grad=True))
+        assert hidden.dtype == torch.bfloat16
+        y = layer(hidden, w, b)
+        y.float().sum().backward()
+    assert x.grad.dtype == torch.bfloat16 and w.grad.dtype == torch.float32
+
+
+def test_rules_and_checkpoints():
+    @tsr.custom_vjp
+    def doubled(x):
+        return x.sum()
+
+    def forward(x):
+        return x.sum(), x
+
+    def backward(x, cotangent):
+        return 2 * x * cotangent
+
+    doubled.defvjp(forward, backward)
+    x = arguments()[0]
+    doubled(x).backward()
+    torch.testing.assert_close(x.grad, 2 * x.detach())
+    x.grad = None
+    checkpointed = tsr.checkpoint(best, policy="nothing")
+    checkpointed(x)[0].sum().backward()
+    torch.testing.assert_close(x.grad.sum(), torch.tensor(5.0, dtype=torch.float64))
+
+
+def test_numpy_beside_tensors():
+    import numpy as np
+
+    x = np.ones((5, 4))
+    torch.manual_seed(0)
+    assert isinstance(layer(x, np.ones((4, 3)), np.zeros(3)), np.ndarray)
+
+
+def step(x, w, b):
+    return layer(x * 2, w, b) + 1
+
+
+def test_compiled_callers():
+    pytest.importorskip("torch._dynamo")
+    from tessera.torch import traceable
+
+    traceable(layer, best)
+    for is_dynamic in (False, True):
+        torch._dynamo.reset()
+        run = torch.compile(step, fullgraph=True, backend="aot_eager", dynamic=is_dynamic)
+        for rows in (5, 7):
+            x, w, b = arguments()
+            x = torch.randn(rows, 4, dtype=torch.float64, requires_grad=True)
+            torch.testing.assert_close(run(x, w, b), step(x, w, b))
+            got = torch.autograd.grad(run(x, w, b).sum(), (x, w, b))
+            torch.testing.assert_close(got, torch.autograd.grad(step(x, w, b).sum(), (x, w, b)))
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def largest(x):
+        values, indices = best(x)
+        return values * 2, indices
+
+    x = arguments()[0]
+    values, indices = largest(x)
+    torch.testing.assert_close(values, x.max(dim=1)[0] * 2)
+    values.sum().backward()
+    assert not indices.requires_grad and x.grad is not None
+
+
+def test_compiled_callers_without_a_whole_graph():
+    torch._dynamo.reset()
+    x, w, b = arguments()
+    run = torch.compile(lambda x: lookup(x * 2, torch.tensor([1, 1, 4])), backend="eager")
+    torch.testing.assert_close(run(x), (x * 2)[torch.tensor([1, 1, 4])] ** 2)

@@ -139,6 +139,7 @@ Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind paramete
         reinterpret_cast<intptr_t>(tensor.data) % elementBytes(tensor.dtype) != 0)
       return Outcome::Unsuitable;
     addTensor(tensor);
+    anyTorch |= type->kind == ArrayType::Torch;
   }
   if (tensors == 1)
     firstType = type;

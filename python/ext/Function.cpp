@@ -34,6 +34,7 @@ struct FunctionObject {
   std::vector<Watch> *watches;
   std::string *parameters; // a ParameterKind for each
   size_t required;         // parameters without a default
+  bool isRecordable;       // whether `_slow` makes calls that PyTorch records
 };
 
 PyObject *slowName = nullptr, *outName = nullptr, *streamName = nullptr;
@@ -142,6 +143,9 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
     if (outcome != Outcome::Done)
       return outcome;
   }
+  if (self->isRecordable && arguments.hasTorch() && !keywords.out &&
+      isRecorded(given.args, given.count))
+    return Outcome::Unsuitable;
   bool isGpu = arguments.device() != TESSERA_RT_DEVICE_CPU;
   // New arrays for a stream other than the library's must be allocated there: see arrays.py.
   if (!arguments.hasTensor() || arguments.device() < 0 ||
@@ -241,6 +245,7 @@ static PyObject *newFunction(PyTypeObject *type, PyObject *, PyObject *) {
   self->watches = new std::vector<Watch>;
   self->parameters = new std::string;
   self->required = 0;
+  self->isRecordable = false;
   return object;
 }
 
@@ -276,13 +281,15 @@ static void freeFunction(PyObject *object) {
   Py_DECREF(type);
 }
 
-/// _configure(kinds, required): the parameters' kinds as letters
+/// _configure(kinds, required, recordable=False): the parameters' kinds as letters
 static PyObject *configure(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<FunctionObject *>(object);
   const char *kinds;
   Py_ssize_t length, required;
-  if (!PyArg_ParseTuple(args, "s#n", &kinds, &length, &required))
+  int isRecordable = 0;
+  if (!PyArg_ParseTuple(args, "s#n|p", &kinds, &length, &required, &isRecordable))
     return nullptr;
+  self->isRecordable = isRecordable != 0;
   self->parameters->assign(kinds, static_cast<size_t>(length));
   self->required = static_cast<size_t>(required);
   Py_RETURN_NONE;
@@ -323,7 +330,7 @@ static PyObject *current(PyObject *object, PyObject *) {
 }
 
 static PyMethodDef functionMethods[] = {
-    {"_configure", configure, METH_VARARGS, "_configure(kinds, required)"},
+    {"_configure", configure, METH_VARARGS, "_configure(kinds, required, recordable=False)"},
     {"_activate", activate, METH_VARARGS, "_activate(table, watches)"},
     {"_current", current, METH_NOARGS, "_current(): whether the active table may be used"},
     {nullptr, nullptr, 0, nullptr}};

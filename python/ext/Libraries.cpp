@@ -107,6 +107,32 @@ static bool isNegated(PyObject *object) {
   return answer.get() != Py_False;
 }
 
+static bool isGradEnabled() {
+  static PyObject *function = nullptr;
+  if (!function) {
+    PyObject *modules = PySys_GetObject("modules");
+    PyObject *torch = modules ? PyDict_GetItemString(modules, "torch") : nullptr;
+    function = torch ? PyObject_GetAttrString(torch, "is_grad_enabled") : nullptr;
+  }
+  Ref answer(function ? PyObject_CallObject(function, nullptr) : nullptr);
+  PyErr_Clear();
+  return answer.get() == Py_True;
+}
+
+bool isRecorded(PyObject *const *objects, size_t count) {
+  static PyObject *name = PyUnicode_InternFromString("requires_grad");
+  for (size_t i = 0; i < count; ++i) {
+    if (arrayTypeOf(objects[i])->kind != ArrayType::Torch)
+      continue;
+    Ref answer(PyObject_GetAttr(objects[i], name));
+    if (!answer)
+      PyErr_Clear();
+    if (answer.get() == Py_True)
+      return isGradEnabled();
+  }
+  return false;
+}
+
 bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tensor) {
   dlpack::Tensor read;
   if (type.api->tensorFromObject(object, &read) != 0) {

@@ -30,6 +30,9 @@ const ArrayType *arrayTypeOf(PyObject *object);
 /// without an exception, if the Python code must handle it.
 bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tensor);
 
+/// Whether PyTorch records operations on these objects for gradients.
+bool isRecorded(PyObject *const *objects, size_t count);
+
 /// The library's current stream; returns false with an exception set.
 bool currentStream(const ArrayType &type, int32_t device, void *&stream);
 

@@ -47,6 +47,7 @@ class Function(_tessera.Function):
         self._target = target
         self._self: Any = None
         self._autotune: Settings | None = None
+        self._is_traceable = False  # by torch.compile
         self._reset()
 
     def _reset(self) -> None:
@@ -60,7 +61,7 @@ class Function(_tessera.Function):
         # those of functions whose arguments have the names of call keywords.
         quick = self._self is None and "out" not in names and "stream" not in names
         self._configure(
-            self._parameters.kinds, self._parameters.required if quick else len(names) + 1
+            self._parameters.kinds, self._parameters.required if quick else len(names) + 1, True
         )
 
     def _make_parameters(self) -> Parameters:
@@ -111,6 +112,14 @@ class Function(_tessera.Function):
 
     @placed
     def _slow(self, args: tuple, kwargs: dict) -> Any:
+        if "torch" in sys.modules and self._is_pytorchs(args, kwargs):
+            from .torch import call
+
+            return call(self, args, kwargs)
+        if "jax" in sys.modules and self._is_jaxs(args, kwargs):
+            from .jax import call as traced_call
+
+            return traced_call(self, args, kwargs)
         given = args
         if self._self is not None:
             args = (self._self, *args)
@@ -147,6 +156,30 @@ class Function(_tessera.Function):
                 + (f" ({reason})" if reason else "")
             )
         return result[0]
+
+    def _is_pytorchs(self, args: tuple, kwargs: dict) -> bool:
+        """Whether PyTorch records or traces the call: docs/gradients.md."""
+        if kwargs.get("out") is not None or self._parameters.writes:
+            return False
+        tensor = getattr(sys.modules["torch"], "Tensor", ())
+        if not any(isinstance(one, tensor) for one in (*args, *kwargs.values())):
+            return False
+        from .torch import takes_part, traceable
+
+        if "torch._dynamo" in sys.modules and not self._is_traceable:
+            self._is_traceable = True
+            traceable(self)
+        return takes_part((*args, *kwargs.values()))
+
+    @staticmethod
+    def _is_jaxs(args: tuple, kwargs: dict) -> bool:
+        """Whether JAX traces the call."""
+        modules = {type(one).__module__.partition(".")[0] for one in (*args, *kwargs.values())}
+        if "jax" not in modules:
+            return False
+        from .jax import takes_part
+
+        return takes_part((*args, *kwargs.values()))
 
     @staticmethod
     def _attempts(bound: Bound, target: str) -> list[tuple[dict[str, str], bool]]:

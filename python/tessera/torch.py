@@ -1,55 +1,60 @@
-"""PyTorch: functions that take part in autograd.
+"""PyTorch: functions in its graph of gradients, and in programs that `torch.compile` traces.
 
-A call of `differentiable(f)` with tensors that require gradients is one node of PyTorch's graph.
-Its backward calls the compiled `tsr.vjp` of the function with the saved arguments. That call is a
-node, too, if PyTorch asks for a graph of the gradients.
+A call with tensors that require gradients is one node of PyTorch's graph. Its backward calls the
+compiled `tsr.vjp` of the function with the saved arguments. That call is a node, too, if PyTorch
+asks for a graph of the gradients.
+
+A call with tensors that have no data (a tracer's) calls a custom operator, which is registered for
+the function and its other arguments at the first such call.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+import re
 from typing import Any
 
 import torch
 
-from .errors import ArgumentError, kind_of
+from .errors import ArgumentError
 from .function import Function
-from .gradients import make
+from .gradients import apply, gradients
+from .signature import results_of
+from .types import BY_NAME, Tensor
 
 
-def differentiable(function: Function) -> Callable:
-    """The function, with results that PyTorch can differentiate. Calls that PyTorch does not record
-    (no tensor requires gradients, `torch.no_grad`, `out=`) are those of the function itself."""
-    if not isinstance(function, Function):
-        raise ArgumentError(
-            "differentiable: expected a function that is decorated with @tsr.function, "
-            f"found {kind_of(function)}"
-        )
+def takes_part(values: Any) -> bool:
+    """Whether PyTorch records or traces a call with these arguments."""
+    tensors = [one for one in values if isinstance(one, torch.Tensor)]
+    if not tensors:
+        return False
+    if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
+        return True
+    return _is_traced(tensors)
 
-    @functools.wraps(function.__wrapped__)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        is_recorded = torch.is_grad_enabled() and any(
-            isinstance(one, torch.Tensor) and one.requires_grad for one in (*args, *kwargs.values())
-        )
-        if not is_recorded or "out" in kwargs:
-            return function(*args, **kwargs)
-        bound = function._self
-        given = function._parameters.assign(args if bound is None else (bound, *args), kwargs)
-        names = tuple(name for name, value in given.items() if isinstance(value, torch.Tensor))
-        return Call.apply(function, given, names, *(given[name] for name in names))
 
-    return call
+def call(function: Function, args: tuple, kwargs: dict) -> Any:
+    """The results of a call that PyTorch records or traces."""
+    own = () if function._self is None else (function._self,)
+    stream = kwargs.pop("stream", None) if "stream" not in function._parameters.names else None
+    given = function._parameters.assign((*own, *args), kwargs)
+    names = tuple(name for name, value in given.items() if isinstance(value, torch.Tensor))
+    tensors = [given[name] for name in names]
+    if _is_traced(tensors):
+        operator, is_single = _operator(function, given, names)
+        results = operator(*tensors)
+        return (results,) if is_single else results
+    keywords = {} if stream is None else {"stream": stream}
+    return Call.apply(function, given, names, keywords, *tensors)
 
 
 class Call(torch.autograd.Function):
     """One recorded call: forward runs the function, backward its vjp."""
 
     @staticmethod
-    def forward(ctx: Any, function: Function, given: dict, names: tuple, *tensors: Any) -> Any:
-        values = given | dict(zip(names, tensors))
-        own = function._parameters.names[0] if function._self is not None else None
-        results = function(**{name: value for name, value in values.items() if name != own})
+    def forward(
+        ctx: Any, function: Function, given: dict, names: tuple, keywords: dict, *tensors: Any
+    ) -> Any:
+        results = apply(function, given | dict(zip(names, tensors)), keywords)
         parts = results if isinstance(results, tuple) else (results,)
         ctx.function, ctx.names = function, names
         ctx.others = {name: value for name, value in given.items() if name not in names}
@@ -60,21 +65,107 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple:
-        wanted = [name for name, needs in zip(ctx.names, ctx.needs_input_grad[3:]) if needs]
-        vjp = _vjp(ctx.function, tuple(wanted), len(cotangents))
-        parameters = ctx.function._parameters
-        values = parameters.defaults | ctx.others | dict(zip(ctx.names, ctx.saved_tensors))
-        names = parameters.names[1 if ctx.function._self is not None else 0 :]
-        # The cotangents of integers are ignored.
-        given = [one if is_float else 0 for one, is_float in zip(cotangents, ctx.is_float)]
-        gradients = vjp(*(values[name] for name in names), *given)
-        by_name = dict(zip(wanted, gradients))
-        return (None, None, None, *(by_name.get(name) for name in ctx.names))
+        wanted = [name for name, needs in zip(ctx.names, ctx.needs_input_grad[4:]) if needs]
+        values = ctx.others | dict(zip(ctx.names, ctx.saved_tensors))
+        by_name = gradients(ctx.function, wanted, values, cotangents, ctx.is_float)
+        return (None, None, None, None, *(by_name.get(name) for name in ctx.names))
 
 
-def _vjp(function: Function, wanted: tuple[str, ...], results: int) -> Callable:
-    """The same object for the same gradients, so that its code is compiled once."""
-    known = function.__dict__.setdefault("_vjps", {})
-    if (wanted, results) not in known:
-        known[wanted, results] = differentiable(make("vjp", function, wrt=wanted, results=results))
-    return known[wanted, results]
+# -- torch.compile --------------------------------------------------------------------------------
+
+
+def _is_traced(tensors: list[torch.Tensor]) -> bool:
+    return torch._C._len_torch_dispatch_stack() > 0 or any(
+        type(one) not in (torch.Tensor, torch.nn.Parameter) and _has_no_data(one) for one in tensors
+    )
+
+
+def _has_no_data(tensor: torch.Tensor) -> bool:
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch._subclasses.functional_tensor import FunctionalTensor
+
+    return isinstance(tensor, (FakeTensor, FunctionalTensor))
+
+
+def traceable(*functions: Function) -> None:
+    """Lets `torch.compile` trace calls of these functions as operators of its graph. Other functions
+    are called between graphs."""
+    for function in functions:
+        torch.compiler.allow_in_graph(function)
+
+
+_LIBRARY = torch.library.Library("tessera", "FRAGMENT")
+_count = 0
+
+
+def _operator(
+    function: Function, given: dict[str, Any], names: tuple[str, ...]
+) -> tuple[Any, bool]:
+    """The custom operator for calls with these arguments, of which the tensors are its own, and
+    whether its result is the only one of a tuple."""
+    others = {name: value for name, value in given.items() if name not in names}
+    known = function.__dict__.setdefault("_operators", {})
+    key = (names, tuple((name, type(value), repr(value)) for name, value in others.items()))
+    if key not in known:
+        results, is_tuple = _result_types(function, given)
+        operator = _register(function, others, names, len(results))
+        known[key] = (operator, is_tuple and len(results) == 1)
+    return known[key]
+
+
+def _register(function: Function, others: dict, names: tuple[str, ...], count: int) -> Any:
+    global _count
+    _count += 1
+    name = re.sub(r"\W", "_", function.__name__) + f"_{_count}"
+    inputs = ", ".join(f"Tensor x{index}" for index in range(len(names)))
+    _LIBRARY.define(f"{name}({inputs}) -> ({', '.join(['Tensor'] * count)})")
+    qualified = f"tessera::{name}"
+
+    def unpacked(results: Any) -> Any:
+        return results[0] if isinstance(results, (tuple, list)) and count == 1 else results
+
+    @torch.no_grad()
+    def run(*tensors: Any) -> Any:
+        return unpacked(apply(function, others | dict(zip(names, tensors))))
+
+    def fake(*tensors: Any) -> Any:
+        types, _ = _result_types(function, others | dict(zip(names, tensors)))
+        made = [torch.empty(shape, dtype=dtype, device=tensors[0].device) for shape, dtype in types]
+        return unpacked(tuple(made))
+
+    def save(ctx: Any, inputs: tuple, output: Any) -> None:
+        parts = output if isinstance(output, tuple) else (output,)
+        ctx.is_float = [part.is_floating_point() for part in parts]
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        wanted = [one for one, needs in zip(names, ctx.needs_input_grad) if needs]
+        values = others | dict(zip(names, ctx.saved_tensors))
+        by_name = gradients(function, wanted, values, cotangents, ctx.is_float)
+        return tuple(by_name.get(one) for one in names)
+
+    _LIBRARY.impl(name, run, "CompositeExplicitAutograd")
+    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
+    torch.library.register_autograd(qualified, backward, setup_context=save, lib=_LIBRARY)
+    return getattr(torch.ops.tessera, name).default
+
+
+def _type_of(tensor: torch.Tensor) -> Any:
+    dtype = BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
+    if dtype is None:
+        raise ArgumentError(f"expected a tensor of a supported type, found {tensor.dtype}")
+    # A size that varies is traced: its hint chooses a shape class.
+    sizes = [size if isinstance(size, int) else size.node.hint or 8 for size in tensor.shape]
+    return Tensor[(*sizes, dtype)]
+
+
+def _result_types(function: Function, given: dict[str, Any]) -> tuple[list, bool]:
+    own = function._parameters.names[: 0 if function._self is None else 1]
+    described = {
+        name: _type_of(value) if isinstance(value, torch.Tensor) else value
+        for name, value in given.items()
+        if name not in own
+    }
+    shapes = {name: one.shape for name, one in given.items() if isinstance(one, torch.Tensor)}
+    results, is_tuple = results_of(function, described, shapes)
+    return [(shape, getattr(torch, name)) for shape, name in results], is_tuple
