@@ -215,5 +215,7 @@ def test_is_a_function():
     assert pickle.loads(pickle.dumps(clipped)) is clipped
     with pytest.raises(tsr.ArgumentError, match="expected a function for 'backward', found"):
         clipped.defvjp(clipped_forward, 3)
+    with pytest.raises(tsr.ArgumentError, match="found a lambda; define it with def"):
+        clipped.defvjp(lambda x, limit: (x, ()), clipped_backward)
     with pytest.raises(tsr.ArgumentError, match="tsr.custom_vjp: expected a function, found"):
         tsr.custom_vjp(3)

@@ -139,7 +139,8 @@ Arguments::Outcome Arguments::addObject(PyObject *object, ParameterKind paramete
         reinterpret_cast<intptr_t>(tensor.data) % elementBytes(tensor.dtype) != 0)
       return Outcome::Unsuitable;
     addTensor(tensor);
-    anyTorch |= type->kind == ArrayType::Torch;
+    if (checksGradients && type->kind == ArrayType::Torch && !requiresGradient)
+      requiresGradient = requiresGrad(*type, object);
   }
   if (tensors == 1)
     firstType = type;

@@ -79,8 +79,9 @@ public:
   const tessera_rt_value *values() const { return runtime.data(); }
   int32_t count() const { return static_cast<int32_t>(runtimeCount); }
   bool hasTensor() const { return tensors > 0; }
-  /// Whether a tensor is PyTorch's.
-  bool hasTorch() const { return anyTorch; }
+  /// Whether PyTorch records operations on a tensor; known if `checksGradients` is set first.
+  bool isRecorded() const { return requiresGradient && isGradEnabled(); }
+  bool checksGradients = false;
 
   /// The device of the tensors; -1 if they are on several.
   int32_t device() const { return place; }
@@ -117,7 +118,7 @@ private:
   int32_t place = TESSERA_RT_DEVICE_CPU;
   bool aligned = true;
   const ArrayType *firstType = nullptr;
-  bool anyTorch = false;
+  bool requiresGradient = false;
   std::string keyText;
 };
 

@@ -137,14 +137,14 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
       !unchanged(*self->watches))
     return Outcome::Unsuitable;
   Arguments arguments(given.count);
+  arguments.checksGradients = self->isRecordable && !keywords.out;
   for (size_t i = 0; i < given.count; ++i) {
     auto outcome =
         arguments.addObject(given.args[i], static_cast<ParameterKind>((*self->parameters)[i]));
     if (outcome != Outcome::Done)
       return outcome;
   }
-  if (self->isRecordable && arguments.hasTorch() && !keywords.out &&
-      isRecorded(given.args, given.count))
+  if (arguments.isRecorded())
     return Outcome::Unsuitable;
   bool isGpu = arguments.device() != TESSERA_RT_DEVICE_CPU;
   // New arrays for a stream other than the library's must be allocated there: see arrays.py.

@@ -21,6 +21,8 @@ struct ArrayType {
   PyTypeObject *type = nullptr; // kept alive
   Kind kind = None;
   const dlpack::ExchangeApi *api = nullptr; // of Exchange and Torch
+  PyObject *requiresGrad = nullptr;         // the descriptor of Torch, and its getter
+  descrgetfunc getRequiresGrad = nullptr;
 };
 
 /// The properties of the object's type. Valid until process exit.
@@ -30,8 +32,10 @@ const ArrayType *arrayTypeOf(PyObject *object);
 /// without an exception, if the Python code must handle it.
 bool readTensor(const ArrayType &type, PyObject *object, tessera_rt_tensor &tensor);
 
-/// Whether PyTorch records operations on these objects for gradients.
-bool isRecorded(PyObject *const *objects, size_t count);
+/// Whether a tensor of kind Torch requires gradients, and whether PyTorch records operations on
+/// such tensors.
+bool requiresGrad(const ArrayType &type, PyObject *tensor);
+bool isGradEnabled();
 
 /// The library's current stream; returns false with an exception set.
 bool currentStream(const ArrayType &type, int32_t device, void *&stream);

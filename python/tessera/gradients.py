@@ -103,10 +103,10 @@ class CustomVjp(Decorated):
         returns a gradient for each float argument; None stands for zeros."""
         rules = {"forward": forward, "backward": backward}
         for name, rule in rules.items():
-            if not isinstance(rule, (types.FunctionType, Function)):
-                raise ArgumentError(
-                    f"defvjp: expected a function for '{name}', found {kind_of(rule)}"
-                )
+            is_lambda = getattr(rule, "__name__", "") == "<lambda>"
+            if not isinstance(rule, (types.FunctionType, Function)) or is_lambda:
+                found = "a lambda; define it with def" if is_lambda else kind_of(rule)
+                raise ArgumentError(f"defvjp: expected a function for '{name}', found {found}")
         self.__wrapped__.__tessera_rule__ = types.SimpleNamespace(**rules)
 
     def _bind(self, inner: Function) -> Function:

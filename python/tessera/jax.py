@@ -30,7 +30,9 @@ def call(function: Function, args: tuple, kwargs: dict) -> Any:
     """The results of a call that JAX traces."""
     own = () if function._self is None else (function._self,)
     given = function._parameters.assign((*own, *args), kwargs)
-    names = tuple(name for name, value in given.items() if isinstance(value, (jax.Array, np.ndarray)))
+    names = tuple(
+        name for name, value in given.items() if isinstance(value, (jax.Array, np.ndarray))
+    )
     others = {name: value for name, value in given.items() if name not in names}
     known = function.__dict__.setdefault("_jax_rules", {})
     key = (names, tuple((name, type(value), repr(value)) for name, value in others.items()))
@@ -42,7 +44,9 @@ def call(function: Function, args: tuple, kwargs: dict) -> Any:
 def _with_rule(function: Function, others: dict[str, Any], names: tuple[str, ...]) -> Any:
     def run(*arrays: Any) -> Any:
         values = others | dict(zip(names, arrays))
-        return _call_back(function, values, names) if takes_part(arrays) else apply(function, values)
+        return (
+            _call_back(function, values, names) if takes_part(arrays) else apply(function, values)
+        )
 
     ruled = jax.custom_vjp(run)
 

@@ -54,8 +54,7 @@ Value sema::runCheckpoint(Interpreter &in, const Gradient &gradient) {
     if (isMarked)
       argument = mapTensors(argument, [&](mlir::Value tensor) {
         auto type = mlir::cast<gir::TensorType>(tensor.getType());
-        inputs.push_back(
-            gir::ReshapeOp::create(emit.builder, emit.loc(), tensor, type.getShape()));
+        inputs.push_back(gir::ReshapeOp::create(emit.builder, emit.loc(), tensor, type.getShape()));
         return inputs.back();
       });
     arguments.push_back(argument);
@@ -77,9 +76,9 @@ Value sema::runCheckpoint(Interpreter &in, const Gradient &gradient) {
   if (request.policy == "names")
     names = emit.builder.getStrArrayAttr(
         llvm::SmallVector<llvm::StringRef>(request.wrt.begin(), request.wrt.end()));
-  auto op = gir::CheckpointOp::create(emit.builder, emit.loc(), types,
-                                      emit.builder.getStringAttr(request.policy), names, values,
-                                      inputs);
+  auto op =
+      gir::CheckpointOp::create(emit.builder, emit.loc(), types,
+                                emit.builder.getStringAttr(request.policy), names, values, inputs);
   auto made = op.getResults().begin();
   return mapTensors(result, [&](mlir::Value) -> mlir::Value { return *made++; });
 }

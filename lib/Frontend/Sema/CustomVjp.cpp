@@ -52,8 +52,13 @@ private:
 } // namespace
 
 static bool isFloat(const Value &value) {
-  return value.is(Value::Float) ||
-         (value.isTensor() && Emitter::isFloat(Emitter::dtype(value)));
+  return value.is(Value::Float) || (value.isTensor() && Emitter::isFloat(Emitter::dtype(value)));
+}
+
+/// Whether a value is or contains a float tensor.
+static bool hasFloat(const Value &value) {
+  return value.isSequence() ? llvm::any_of(*value.elements, hasFloat)
+                            : value.isTensor() && isFloat(value);
 }
 
 const UserFunction *RuleCall::part(std::string_view which) {
@@ -85,8 +90,8 @@ bool RuleCall::checkParams() {
 }
 
 /// Calls a function of the rule, which outer differentiations only see.
-static Value invokeRule(Interpreter &in, const UserFunction &function,
-                        llvm::ArrayRef<Value> values, const Expr *&returned) {
+static Value invokeRule(Interpreter &in, const UserFunction &function, llvm::ArrayRef<Value> values,
+                        const Expr *&returned) {
   unsigned depth = 0;
   for (const Frame *at = in.frame; at; at = at->caller)
     depth += at->isRule && at->function->def == function.def;
@@ -244,9 +249,17 @@ Value RuleCall::run() {
       ranges.push_back(param.nameRange);
     return in.invoke(*gradient.of, arguments, ranges, returned);
   }
-  for (auto [i, value] : llvm::enumerate(arguments))
+  for (auto [i, value] : llvm::enumerate(arguments)) {
     if (isFloat(value))
       floats.push_back(i);
+    if (hasFloat(value) && value.isSequence())
+      return in
+          .error(gradient.params[i].nameRange, "expected a tensor or a number as argument '" +
+                                                   std::string(gradient.params[i].name) + "' of " +
+                                                   name + ", which has a derivative rule, found " +
+                                                   describe(value))
+          .help("make each tensor an argument");
+  }
   forward = part("forward");
   backward = forward ? part("backward") : nullptr;
   if (!backward || !checkParams() || !callForward())
