@@ -25,7 +25,10 @@ static Operation *findOp(ModuleOp module, llvm::function_ref<bool(Operation *)> 
 }
 
 static Operation *findGradient(ModuleOp module) {
-  return findOp(module, [](Operation *op) { return isa<gir::VjpOp, gir::StopGradientOp>(op); });
+  return findOp(module, [](Operation *op) {
+    return isa<gir::VjpOp, gir::StopGradientOp, gir::CustomVjpOp, gir::CheckpointOp,
+               gir::CheckpointNameOp>(op);
+  });
 }
 
 static Operation *findComposite(ModuleOp module) {
