@@ -67,3 +67,12 @@ def test_gradients_of_gradients():
     got = jax.grad(lambda x: (first(layer)(x) ** 2).sum())(X)
     expected = jax.grad(lambda x: (first(plain)(x) ** 2).sum())(X)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_batches():
+    xs = jnp.stack([X, 2 * X])
+    np.testing.assert_allclose(
+        jax.vmap(layer, in_axes=(0, None))(xs, W),
+        jax.vmap(plain, in_axes=(0, None))(xs, W),
+        rtol=1e-5,
+    )

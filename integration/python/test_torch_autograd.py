@@ -149,6 +149,12 @@ def test_hooks_and_graphs_of_gradients():
         assert not layer(x, w, b).requires_grad
 
 
+def test_functional_gradients():
+    x, w, b = (one.detach() for one in arguments())
+    got = torch.func.grad(lambda w: layer(x, w, b).sum())(w)
+    torch.testing.assert_close(got, torch.func.grad(lambda w: plain(x, w, b).sum())(w))
+
+
 def test_types_of_autocast():
     """Arguments of several types are promoted, and gradients have the types of the arguments."""
     x = torch.randn(5, 4, dtype=torch.bfloat16, requires_grad=True)

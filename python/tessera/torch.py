@@ -52,16 +52,19 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, function: Function, given: dict, names: tuple, keywords: dict, *tensors: Any
+        function: Function, given: dict, names: tuple, keywords: dict, *tensors: Any
     ) -> Any:
-        results = apply(function, given | dict(zip(names, tensors)), keywords)
-        parts = results if isinstance(results, tuple) else (results,)
+        return apply(function, given | dict(zip(names, tensors)), keywords)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        function, given, names, _, *tensors = inputs
+        parts = output if isinstance(output, tuple) else (output,)
         ctx.function, ctx.names = function, names
         ctx.others = {name: value for name, value in given.items() if name not in names}
         ctx.is_float = [part.is_floating_point() for part in parts]
         ctx.mark_non_differentiable(*(part for part in parts if not part.is_floating_point()))
         ctx.save_for_backward(*tensors)
-        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple:
