@@ -156,8 +156,8 @@ static Text outputPadding(const Node &node, const TensorInfo &input, const Tenso
                    !llvm::StringRef(gradient.shape[2 + j]).getAsInteger(10, positions);
     if (!isKnown && (*stride)[j] != 1)
       return std::nullopt;
-    int64_t made = (positions - 1) * (*stride)[j] - 2 * (*padding)[j] +
-                   (*dilation)[j] * (window - 1) + 1;
+    int64_t made =
+        (positions - 1) * (*stride)[j] - 2 * (*padding)[j] + (*dilation)[j] * (window - 1) + 1;
     more.push_back(std::to_string(isKnown ? size - made : 0));
   }
   return tupleOf(more);
@@ -175,9 +175,9 @@ static Text convolutionBackward(const Node &node) {
   bool isTransposed = node.isTrue("transposed");
   std::string results[3] = {"None", "None", "None"};
   if (mask[0] == "True" && isTransposed) {
-    results[0] = "tsr.conv" + *dims +
-                 fill("({grad_output}, {weight}, None, {stride}, {padding}, {dilation}, {groups})",
-                      node);
+    results[0] =
+        "tsr.conv" + *dims +
+        fill("({grad_output}, {weight}, None, {stride}, {padding}, {dilation}, {groups})", node);
   } else if (mask[0] == "True") {
     Text more = outputPadding(node, *input, *weight, *gradient);
     if (!more)

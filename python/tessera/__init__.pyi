@@ -591,6 +591,9 @@ class Tensor:
     def trunc(self) -> Tensor:
         """x without its fraction"""
 
+    def unfold(self, dim: Dims = ..., size: Any = ..., step: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+        """windows along a dimension, in a new last one"""
+
     def unsqueeze(self, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
         """a new dimension of size 1"""
 
@@ -634,6 +637,15 @@ def absolute(x: Operand) -> Tensor:
 
 def acos(x: Operand) -> Tensor:
     """inverse cosine"""
+
+def adaptive_avg_pool1d(x: Operand, output_size: Any) -> Tensor:
+    """means of as many parts as wanted"""
+
+def adaptive_avg_pool2d(x: Operand, output_size: Any) -> Tensor:
+    """means of as many parts as wanted"""
+
+def adaptive_avg_pool3d(x: Operand, output_size: Any) -> Tensor:
+    """means of as many parts as wanted"""
 
 def add(x: Operand, y: Operand, *, alpha: _float = ...) -> Tensor:
     """x + y (or of bools)"""
@@ -682,6 +694,15 @@ def atan(x: Operand) -> Tensor:
 
 def atan2(x: Operand, y: Operand) -> Tensor:
     """angle of the point (y, x), first operand is the ordinate"""
+
+def avg_pool1d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> Tensor:
+    """the mean of each window"""
+
+def avg_pool2d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> Tensor:
+    """the mean of each window"""
+
+def avg_pool3d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., ceil_mode: Any = ..., count_include_pad: Any = ..., divisor_override: Any = ...) -> Tensor:
+    """the mean of each window"""
 
 def batch_norm(x: Operand, running_mean: Operand, running_var: Operand, weight: Operand | None = ..., bias: Operand | None = ..., training: _bool = ..., momentum: _float = ..., eps: _float = ...) -> Tensor:
     """channels, dimension 1, shifted and scaled by their statistics"""
@@ -736,6 +757,33 @@ def concat(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ..
 
 def concatenate(tensors: Sequence[Tensor], dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """as concat"""
+
+def conv1d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """convolution of [batch, channels, length]"""
+
+def conv1d_weight(x: Operand, weight_size: Any, grad: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """the gradient of the weights of conv1d"""
+
+def conv2d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """convolution of [batch, channels, height, width]"""
+
+def conv2d_weight(x: Operand, weight_size: Any, grad: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """the gradient of the weights of conv2d"""
+
+def conv3d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """convolution with three spatial dimensions"""
+
+def conv3d_weight(x: Operand, weight_size: Any, grad: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., groups: Any = ...) -> Tensor:
+    """the gradient of the weights of conv3d"""
+
+def conv_transpose1d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:
+    """transposed convolution of [batch, channels, length]"""
+
+def conv_transpose2d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:
+    """transposed convolution of [batch, channels, height, width]"""
+
+def conv_transpose3d(x: Operand, weight: Operand, bias: Operand | None = ..., stride: Any = ..., padding: Any = ..., output_padding: Any = ..., groups: Any = ..., dilation: Any = ...) -> Tensor:
+    """transposed convolution with three spatial dimensions"""
 
 def cos(x: Operand) -> Tensor:
     """cosine"""
@@ -931,6 +979,15 @@ def matmul(x: Operand, y: Operand) -> Tensor:
 
 def max(x: Operand, dim: Dims | None = ..., keepdim: _bool = ..., *, axis: Dims | None = ..., keepdims: _bool = ...) -> Any:
     """largest element; with dim, values and indices"""
+
+def max_pool1d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+    """the largest element of each window"""
+
+def max_pool2d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+    """the largest element of each window"""
+
+def max_pool3d(x: Operand, kernel_size: Any, stride: Any = ..., padding: Any = ..., dilation: Any = ..., ceil_mode: Any = ..., return_indices: Any = ...) -> Tensor:
+    """the largest element of each window"""
 
 def maximum(x: Operand, y: Operand) -> Tensor:
     """the larger; nan if either is nan"""
@@ -1132,6 +1189,9 @@ def true_divide(x: Operand, y: Operand) -> Tensor:
 
 def trunc(x: Operand) -> Tensor:
     """x without its fraction"""
+
+def unfold(x: Operand, dim: Dims = ..., size: Any = ..., step: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
+    """windows along a dimension, in a new last one"""
 
 def unsqueeze(x: Operand, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """a new dimension of size 1"""

@@ -36,6 +36,8 @@ __all__ = ["STAGES", "Compiled", "Function", "function"]
 class Function(_tessera.Function):
     """A decorated function: call it with arrays."""
 
+    _is_recordable = True  # whether calls take part in PyTorch's gradients
+
     def __init__(self, function: types.FunctionType, options: dict[str, str], target: str | None):
         self.__wrapped__ = function
         self.__name__ = function.__name__
@@ -61,7 +63,9 @@ class Function(_tessera.Function):
         # those of functions whose arguments have the names of call keywords.
         quick = self._self is None and "out" not in names and "stream" not in names
         self._configure(
-            self._parameters.kinds, self._parameters.required if quick else len(names) + 1, True
+            self._parameters.kinds,
+            self._parameters.required if quick else len(names) + 1,
+            self._is_recordable,
         )
 
     def _make_parameters(self) -> Parameters:
@@ -159,7 +163,7 @@ class Function(_tessera.Function):
 
     def _is_pytorchs(self, args: tuple, kwargs: dict) -> bool:
         """Whether PyTorch records or traces the call: docs/gradients.md."""
-        if kwargs.get("out") is not None or self._parameters.writes:
+        if not self._is_recordable or kwargs.get("out") is not None or self._parameters.writes:
             return False
         tensor = getattr(sys.modules["torch"], "Tensor", ())
         if not any(isinstance(one, tensor) for one in (*args, *kwargs.values())):

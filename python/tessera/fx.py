@@ -246,7 +246,8 @@ def split(nodes: list[fx.Node], least: int = 24, reach: int = 48) -> list[list[f
             continue
         around = live[max(0, index - reach) : index + reach + 1]
         is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
-        if is_tensor and readers.get(node, 0) > 1 and live[index] == min(around):
+        least_alive = min((one for one in around if one > 0), default=0)
+        if is_tensor and readers.get(node, 0) > 1 and live[index] <= least_alive:
             parts.append([])
     return [part for part in parts if part]
 
@@ -276,6 +277,12 @@ def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.No
     return order
 
 
+class GraphFunction(Function):
+    """A function that PyTorch calls: gradients and traces of the call are PyTorch's matter."""
+
+    _is_recordable = False
+
+
 _NUMBERS: dict[str, int] = {}
 
 
@@ -288,7 +295,7 @@ def define(text: str, name: str, options: dict[str, Any] | None = None) -> Funct
 
     scope = {"tsr": tessera, "math": math, "Tensor": Tensor, "__name__": __name__}
     exec(compile(text, file, "exec"), scope)
-    return Function(scope[name], merge({}, options or {}), None)
+    return GraphFunction(scope[name], merge({}, options or {}), None)
 
 
 _KNOWN: dict[tuple, Function] = {}

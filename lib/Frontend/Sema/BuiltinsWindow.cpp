@@ -1,4 +1,5 @@
-//===- BuiltinsWindow.cpp - Convolutions and pooling --------------------------------------------===//
+//===- BuiltinsWindow.cpp - Convolutions and pooling
+//--------------------------------------------===//
 //
 // Windows slide along the last dimensions of a tensor (`gir.window`). A convolution contracts them
 // with weights, and pooling reduces them. The scheduler sees nothing else, so that prologues,
@@ -85,8 +86,7 @@ static mlir::Value padded(Emitter &emit, mlir::Value x, int64_t dim, SymExpr bef
       return;
     Shape shape(type.getShape());
     shape[dim] = width;
-    parts.push_back(
-        emit.constant(*dtypeFromMlir(type.getElementType()), shape, number).tensor);
+    parts.push_back(emit.constant(*dtypeFromMlir(type.getElementType()), shape, number).tensor);
   };
   addPart(before);
   parts.push_back(x);
@@ -179,8 +179,7 @@ static std::optional<mlir::Value> convolve(Args &args, const Value &x, mlir::Val
                                            int64_t groups, const Windows &windows) {
   Emitter &emit = args.emit();
   int64_t rank = windows.sizes.size();
-  std::optional<mlir::Value> view =
-      windowsOf(args, x, windows, Value::ofInt(SymExpr(0)));
+  std::optional<mlir::Value> view = windowsOf(args, x, windows, Value::ofInt(SymExpr(0)));
   if (!view)
     return std::nullopt;
   SymExpr outputs = llvm::cast<gir::TensorType>(weight.getType()).getDim(0);
@@ -249,8 +248,7 @@ static std::optional<Convolution> readConvolution(Args &args, bool isTransposed,
   conv.windows.steps = *steps;
   conv.windows.dilations = *dilations;
   DType common = Emitter::promote(Emitter::dtype(*x), Emitter::dtype(*weight));
-  conv.x = Value::ofTensor(
-      withBatch(args.emit(), args.emit().cast(*x, common, false), rank));
+  conv.x = Value::ofTensor(withBatch(args.emit(), args.emit().cast(*x, common, false), rank));
   conv.weight = args.emit().cast(*weight, common, false);
   for (int64_t j = 0; j < rank; ++j) {
     std::optional<int64_t> size = args.in.fix(weight->shape()[2 + j], args.ranges[1]);
@@ -285,9 +283,9 @@ static std::optional<Convolution> readConvolution(Args &args, bool isTransposed,
     conv.bias = args.tensor(2);
     if (!conv.bias)
       return std::nullopt;
-    SymExpr outputs =
-        isTransposed ? weight->shape()[1] * SymExpr(*count) : SymExpr(*outer);
-    if (conv.bias->rank() != 1 || !args.in.sizes.equal(conv.bias->shape()[0], outputs, args.range)) {
+    SymExpr outputs = isTransposed ? weight->shape()[1] * SymExpr(*count) : SymExpr(*outer);
+    if (conv.bias->rank() != 1 ||
+        !args.in.sizes.equal(conv.bias->shape()[0], outputs, args.range)) {
       args.wrongShape(2, {outputs}, *conv.bias, "a bias");
       return std::nullopt;
     }
@@ -399,7 +397,8 @@ static Value transposedConvolution(Args &args) {
     return Value::error();
   for (int64_t j = 0; j < conv->rank; ++j)
     if ((*more)[j] >= std::max(conv->windows.steps[j], conv->windows.dilations[j]))
-      return args.error(5, "expected " + nameOf(args, 5) + " below the stride or the dilation, found " +
+      return args.error(5, "expected " + nameOf(args, 5) +
+                               " below the stride or the dilation, found " +
                                std::to_string((*more)[j]));
   std::optional<mlir::Value> result = convolveTransposed(args, *conv, *padding, *more);
   return result ? finish(args, *conv, *result) : Value::error();
@@ -447,20 +446,19 @@ static Value weightGradient(Args &args) {
   }
   Shape positions(llvm::cast<gir::TensorType>(right.getType()).getShape());
   Shape shape(llvm::cast<gir::TensorType>(left.getType()).getShape());
-  for (int64_t j = 0; j < rank; ++j)
-    if (!args.in.sizes.equal(shape[2 + shift + j], positions[2 + shift + j], args.range)) {
-      args.wrongShape(2, Shape(positions.begin() + 2 + shift, positions.begin() + 2 + shift + rank),
-                      *gradient, "a gradient at the positions");
-      return Value::error();
-    }
-  for (int64_t j = 0; j < rank; ++j)
-    shape[2 + shift + j] = positions[2 + shift + j];
-  left = emit.reshape(left, shape);
   Numbers over = range(2 + shift, rank);
   over.insert(over.begin(), 0);
+  for (int64_t dim : over) {
+    if (!args.in.sizes.equal(shape[dim], positions[dim], args.range))
+      return args.error(2, "expected a gradient with size " + positions[dim].str() +
+                               " in dimension " + std::to_string(dim ? dim - shift : 0) +
+                               ", found " + describe(*gradient));
+    shape[dim] = positions[dim];
+  }
+  left = emit.reshape(left, shape);
   // [(group), out, in, elements..]
-  mlir::Value result = gir::ContractOp::create(emit.builder, emit.loc(), left, right, batch, batch,
-                                               over, over);
+  mlir::Value result =
+      gir::ContractOp::create(emit.builder, emit.loc(), left, right, batch, batch, over, over);
   return Value::ofTensor(emit.reshape(result, *size));
 }
 
@@ -469,8 +467,8 @@ static Value weightGradient(Args &args) {
 //===------------------------------------------------------------------------------------------===//
 
 /// The windows of a pooling operation; `dilation` is the number of its argument, if it has one.
-static std::optional<Windows> poolWindows(Args &args, const Value &x, std::optional<size_t> dilation,
-                                          size_t ceilMode) {
+static std::optional<Windows> poolWindows(Args &args, const Value &x,
+                                          std::optional<size_t> dilation, size_t ceilMode) {
   int64_t rank = spatialRank(args), first = int64_t(x.rank()) - rank;
   if (int64_t(x.rank()) != rank + 2 && int64_t(x.rank()) != rank + 1) {
     args.error(0, "expected a tensor of " + std::to_string(rank + 1) + " or " +
@@ -517,7 +515,8 @@ static Numbers lastDims(mlir::Value x, int64_t count) {
   return range(int64_t(llvm::cast<gir::TensorType>(x.getType()).getRank()) - count, count);
 }
 
-static mlir::Value reduced(Emitter &emit, ReduceOp op, mlir::Value x, llvm::ArrayRef<int64_t> dims) {
+static mlir::Value reduced(Emitter &emit, ReduceOp op, mlir::Value x,
+                           llvm::ArrayRef<int64_t> dims) {
   return gir::ReduceOp::create(emit.builder, emit.loc(), op, x, dims);
 }
 
@@ -531,8 +530,9 @@ static Value maxPool(Args &args) {
   Emitter &emit = args.emit();
   bool isFloat = Emitter::isFloat(Emitter::dtype(*x));
   const DTypeInfo &info = dtypeInfo(Emitter::dtype(*x));
-  Value lowest = isFloat ? Value::ofFloat(-std::numeric_limits<double>::infinity())
-                         : Value::ofInt(SymExpr(info.isSigned ? -(int64_t(1) << (info.bits - 1)) : 0));
+  Value lowest = isFloat
+                     ? Value::ofFloat(-std::numeric_limits<double>::infinity())
+                     : Value::ofInt(SymExpr(info.isSigned ? -(int64_t(1) << (info.bits - 1)) : 0));
   std::optional<mlir::Value> view = windowsOf(args, *x, *windows, lowest);
   if (!view)
     return Value::error();
@@ -560,11 +560,9 @@ static Value maxPool(Args &args) {
   Value largest = Value::ofTensor(emit.unsqueeze(best, elements));
   Value isBest = emit.map(ScalarOp::Eq, {Value::ofTensor(*view), largest});
   if (isFloat)
-    isBest = emit.map(ScalarOp::Or,
-                      {isBest, emit.map(ScalarOp::IsNan, {Value::ofTensor(*view)})});
+    isBest = emit.map(ScalarOp::Or, {isBest, emit.map(ScalarOp::IsNan, {Value::ofTensor(*view)})});
   Value candidates = emit.map(
-      ScalarOp::Where,
-      {isBest, place, Value::ofInt(SymExpr(std::numeric_limits<int64_t>::max()))});
+      ScalarOp::Where, {isBest, place, Value::ofInt(SymExpr(std::numeric_limits<int64_t>::max()))});
   mlir::Value indices = reduced(emit, ReduceOp::Min, candidates.tensor, elements);
   return Value::ofTuple({Value::ofTensor(best), Value::ofTensor(indices)});
 }
@@ -579,10 +577,10 @@ static Value windowCounts(Emitter &emit, const Value &x, const Windows &windows,
     SymExpr size = x.shape()[first + j];
     // The padding before is that on both sides; what was added for the last window is not counted.
     SymExpr padding(windows.before[j]);
-    Value start = emit.map(ScalarOp::Sub,
-                           {emit.map(ScalarOp::Mul, {emit.iota(shape, j, DType::Int64),
-                                                     Value::ofInt(SymExpr(windows.steps[j]))}),
-                            Value::ofInt(padding)});
+    Value start =
+        emit.map(ScalarOp::Sub, {emit.map(ScalarOp::Mul, {emit.iota(shape, j, DType::Int64),
+                                                          Value::ofInt(SymExpr(windows.steps[j]))}),
+                                 Value::ofInt(padding)});
     Value end = emit.map(ScalarOp::Add, {start, Value::ofInt(SymExpr(windows.sizes[j]))});
     end = emit.map(ScalarOp::Minimum, {end, Value::ofInt(withPadding ? size + padding : size)});
     if (!withPadding)
@@ -679,14 +677,14 @@ static Value adaptiveAvgPool(Args &args) {
     Value end = emit.map(ScalarOp::FloorDiv, {next, whole});
     Value isInside = emit.map(
         ScalarOp::And, {emit.map(ScalarOp::Ge, {i, start}), emit.map(ScalarOp::Lt, {i, end})});
-    Value share = emit.map(
-        ScalarOp::Div, {Value::ofFloat(1.0),
-                        emit.cast(emit.map(ScalarOp::Sub, {end, start}), DType::FP32, false)});
-    Value weights = emit.cast(emit.map(ScalarOp::Where, {isInside, share, Value::ofFloat(0.0)}),
-                              dtype, false);
-    mlir::Value product = gir::ContractOp::create(
-        emit.builder, emit.loc(), y.tensor, weights.tensor, Numbers(), Numbers(),
-        Numbers{first + j}, Numbers{1});
+    Value share = emit.map(ScalarOp::Div,
+                           {Value::ofFloat(1.0),
+                            emit.cast(emit.map(ScalarOp::Sub, {end, start}), DType::FP32, false)});
+    Value weights =
+        emit.cast(emit.map(ScalarOp::Where, {isInside, share, Value::ofFloat(0.0)}), dtype, false);
+    mlir::Value product =
+        gir::ContractOp::create(emit.builder, emit.loc(), y.tensor, weights.tensor, Numbers(),
+                                Numbers(), Numbers{first + j}, Numbers{1});
     Numbers order = range(0, y.rank() - 1);
     order.insert(order.begin() + first + j, int64_t(y.rank()) - 1);
     y = Value::ofTensor(emit.transpose(product, order));
@@ -706,7 +704,8 @@ std::vector<Builtin> sema::windowBuiltins() {
   constexpr const char *mean = "x, kernel_size, stride=None, padding=0, ceil_mode=False, "
                                "count_include_pad=True, divisor_override=None";
   return {
-      {"unfold", "x, dim, size, step", both, unfold, "windows along a dimension, in a new last one"},
+      {"unfold", "x, dim, size, step", both, unfold,
+       "windows along a dimension, in a new last one"},
       {"conv1d", conv, function, convolution, "convolution of [batch, channels, length]"},
       {"conv2d", conv, function, convolution, "convolution of [batch, channels, height, width]"},
       {"conv3d", conv, function, convolution, "convolution with three spatial dimensions"},

@@ -66,10 +66,10 @@ func.func @views(%x: !gir.tensor<B, S, D, f32>, %y: !gir.tensor<B, T, D, f32>, %
 }
 
 // CHECK-LABEL: func @windows
-func.func @windows(%x: !gir.tensor<B, C, S, T, f32>) -> !gir.tensor<B, C, "floordiv(S - 1, 2)", "T - 4", 3, 3, f32> {
-  // CHECK: gir.window %{{.*}} dims [2, 3] sizes [3, 3] steps [2, 1] dilations [1, 2] : !gir.tensor<B, C, S, T, f32> -> !gir.tensor<B, C, "floordiv(S - 1, 2)", "T - 4", 3, 3, f32>
-  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [2, 1] dilations [1, 2] : !gir.tensor<B, C, S, T, f32> -> !gir.tensor<B, C, "floordiv(S - 1, 2)", "T - 4", 3, 3, f32>
-  return %0 : !gir.tensor<B, C, "floordiv(S - 1, 2)", "T - 4", 3, 3, f32>
+func.func @windows(%x: !gir.tensor<B, C, S, T, f32>) -> !gir.tensor<B, C, "floordiv(S - 3, 2) + 1", "T - 4", 3, 3, f32> {
+  // CHECK: gir.window %{{.*}} dims [2, 3] sizes [3, 3] steps [2, 1] dilations [1, 2] : !gir.tensor<B, C, S, T, f32> -> !gir.tensor<B, C, "floordiv(S - 3, 2) + 1", "T - 4", 3, 3, f32>
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [2, 1] dilations [1, 2] : !gir.tensor<B, C, S, T, f32> -> !gir.tensor<B, C, "floordiv(S - 3, 2) + 1", "T - 4", 3, 3, f32>
+  return %0 : !gir.tensor<B, C, "floordiv(S - 3, 2) + 1", "T - 4", 3, 3, f32>
 }
 
 // CHECK-LABEL: func @reductions
