@@ -49,6 +49,37 @@ def _iota(shape: tuple[int, ...], dim: int) -> np.ndarray:
 
 
 CASES = [
+    # windows, whose method has the name of another function of PyTorch
+    Case(
+        "x.unfold(1, 3, 2)",
+        lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)[:, ::2],
+        (X,),
+    ),
+    Case(
+        "tsr.conv1d_weight(x, (1, 1, 3), y)",
+        lambda x, y: np.einsum(
+            "bop,bcpk->ock", y, np.lib.stride_tricks.sliding_window_view(x, 3, axis=2)
+        ),
+        (numbers(2, 1, 9), numbers(2, 1, 7, seed=1)),
+    ),
+    Case(
+        "tsr.conv2d_weight(x, (3, 2, 2, 2), y)",
+        lambda x, y: np.einsum(
+            "bopq,bcpqkl->ockl",
+            y,
+            np.lib.stride_tricks.sliding_window_view(x, (2, 2), axis=(2, 3)),
+        ),
+        (numbers(2, 2, 5, 4), numbers(2, 3, 4, 3, seed=1)),
+    ),
+    Case(
+        "tsr.conv3d_weight(x, (1, 1, 2, 1, 2), y)",
+        lambda x, y: np.einsum(
+            "bopqr,bcpqrklm->ocklm",
+            y,
+            np.lib.stride_tricks.sliding_window_view(x, (2, 1, 2), axis=(2, 3, 4)),
+        ),
+        (numbers(1, 1, 3, 2, 3), numbers(1, 1, 2, 2, 2, seed=1)),
+    ),
     # iota, which neither library has under this name, and creation by sizes of arguments
     Case("tsr.iota((3, 4), dim=0)", lambda: _iota((3, 4), 0)),
     Case("tsr.iota((3, 4), dim=-1, dtype=tsr.fp32)", lambda: _iota((3, 4), 1).astype("f4")),

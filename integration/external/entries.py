@@ -22,7 +22,7 @@ sum mean prod max min amax amin argmax argmin any all var std norm linalg.vector
 cumprod mm bmm einsum outer dot linear layer_norm rms_norm group_norm batch_norm cross_entropy mse_loss
 reshape view flatten transpose permute T mT squeeze unsqueeze expand expand_as broadcast_to repeat flip roll cat stack
 split chunk pad tril triu gather take index_select scatter_add embedding one_hot sort argsort topk
-unfold conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d
+conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d max_pool1d max_pool2d max_pool3d
 avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
 arange full full_like zeros ones zeros_like ones_like eye rand_like randn randn_like dropout to
 """.split()

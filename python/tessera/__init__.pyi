@@ -1190,9 +1190,6 @@ def true_divide(x: Operand, y: Operand) -> Tensor:
 def trunc(x: Operand) -> Tensor:
     """x without its fraction"""
 
-def unfold(x: Operand, dim: Dims = ..., size: Any = ..., step: Operand = ..., *, axis: Dims | None = ...) -> Tensor:
-    """windows along a dimension, in a new last one"""
-
 def unsqueeze(x: Operand, dim: Dims = ..., *, axis: Dims | None = ...) -> Tensor:
     """a new dimension of size 1"""
 

@@ -190,7 +190,6 @@ ENTRIES = {
     "triu": ("x, diagonal=0", "zeros below a diagonal"),
     "true_divide": ("x, y", "x / y; integers are divided in fp32"),
     "trunc": ("x", "x without its fraction"),
-    "unfold": ("x, dim, size, step", "windows along a dimension, in a new last one"),
     "unsqueeze": ("x, dim", "a new dimension of size 1"),
     "value_and_grad": ("f, argnums=None, *, wrt=None, has_aux=False", "as grad, with the value of f before the gradients"),
     "var": ("x, dim=None, correction=1, keepdim=False, unbiased=None", "variance of elements"),

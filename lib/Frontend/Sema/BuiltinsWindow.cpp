@@ -232,10 +232,6 @@ static std::optional<Convolution> readConvolution(Args &args, bool isTransposed,
                       std::string(args.builtin.name) + "', found " + describe(*weight));
     return std::nullopt;
   }
-  if (!Emitter::isFloat(Emitter::dtype(*x))) {
-    args.needsFloat(0, *x);
-    return std::nullopt;
-  }
   Convolution conv;
   conv.rank = rank;
   conv.isSingle = int64_t(x->rank()) == rank + 1;
@@ -432,6 +428,20 @@ static Value weightGradient(Args &args) {
   windows.steps = *steps, windows.dilations = *dilations;
   windows.before = windows.after = *padding;
   Emitter &emit = args.emit();
+  auto withChannels = [&](Value &tensor, SymExpr channels, size_t i) {
+    Shape shape(tensor.shape());
+    if (!args.in.sizes.equal(shape[1], channels, args.range)) {
+      args.error(i, "expected " + channels.str() + " channels for " + nameOf(args, i) + ", found " +
+                        describe(tensor));
+      return false;
+    }
+    shape[1] = channels;
+    tensor = Value::ofTensor(emit.reshape(tensor.tensor, shape));
+    return true;
+  };
+  if (!withChannels(*x, (*size)[1] * SymExpr(*groups), 0) ||
+      !withChannels(*gradient, (*size)[0], 2))
+    return Value::error();
   std::optional<mlir::Value> view = windowsOf(args, *x, windows, Value::ofInt(SymExpr(0)));
   if (!view)
     return Value::error();
@@ -597,10 +607,6 @@ static Value avgPool(Args &args) {
   std::optional<bool> withPadding = windows ? args.boolean(5) : std::nullopt;
   if (!withPadding)
     return Value::error();
-  if (!Emitter::isFloat(Emitter::dtype(*x))) {
-    args.needsFloat(0, *x);
-    return Value::error();
-  }
   Emitter &emit = args.emit();
   std::optional<mlir::Value> view = windowsOf(args, *x, *windows, Value::ofInt(SymExpr(0)));
   if (!view)
@@ -625,7 +631,11 @@ static Value avgPool(Args &args) {
     count = emit.cast(windowCounts(emit, *x, *windows, sum.shape(), *withPadding),
                       Emitter::dtype(*x), false);
   }
-  return emit.map(ScalarOp::Div, {sum, count});
+  if (Emitter::isFloat(Emitter::dtype(*x)))
+    return emit.map(ScalarOp::Div, {sum, count});
+  // The mean of integers is rounded towards zero.
+  Value mean = emit.map(ScalarOp::Div, {emit.cast(sum, DType::FP64, false), count});
+  return emit.cast(emit.map(ScalarOp::Trunc, {mean}), Emitter::dtype(*x), true);
 }
 
 /// adaptive_avg_pool(x, output_size): means of parts that cover each dimension.
@@ -634,10 +644,10 @@ static Value adaptiveAvgPool(Args &args) {
   if (!x)
     return Value::error();
   int64_t rank = spatialRank(args), first = int64_t(x->rank()) - rank;
-  if (first < 1)
-    return args.error(0, "expected a tensor of at least " + std::to_string(rank + 1) +
-                             " dimensions for '" + std::string(args.builtin.name) + "', found " +
-                             describe(*x));
+  if (first != 1 && first != 2)
+    return args.error(0, "expected a tensor of " + std::to_string(rank + 1) + " or " +
+                             std::to_string(rank + 2) + " dimensions for '" +
+                             std::string(args.builtin.name) + "', found " + describe(*x));
   if (!Emitter::isFloat(Emitter::dtype(*x))) {
     args.needsFloat(0, *x);
     return Value::error();
@@ -693,7 +703,7 @@ static Value adaptiveAvgPool(Args &args) {
 }
 
 std::vector<Builtin> sema::windowBuiltins() {
-  constexpr uint8_t both = Builtin::Function | Builtin::Method, function = Builtin::Function;
+  constexpr uint8_t function = Builtin::Function;
   constexpr const char *conv = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
   constexpr const char *transposed =
       "x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1";
@@ -704,7 +714,7 @@ std::vector<Builtin> sema::windowBuiltins() {
   constexpr const char *mean = "x, kernel_size, stride=None, padding=0, ceil_mode=False, "
                                "count_include_pad=True, divisor_override=None";
   return {
-      {"unfold", "x, dim, size, step", both, unfold,
+      {"unfold", "x, dim, size, step", Builtin::Method, unfold,
        "windows along a dimension, in a new last one"},
       {"conv1d", conv, function, convolution, "convolution of [batch, channels, length]"},
       {"conv2d", conv, function, convolution, "convolution of [batch, channels, height, width]"},
