@@ -121,9 +121,19 @@ private:
     }
   }
 
+  /// The K dimension that is tiled: the longest, or the last of several. The others have one index
+  /// at a time.
+  Dim *tiledOver(const KernelShape::Contraction &c) {
+    Dim *longest = find(c.over.back());
+    for (const std::string &name : c.over)
+      if (Dim *dim = find(name); facts.hint(dim->size) > facts.hint(longest->size))
+        longest = dim;
+    return longest;
+  }
+
   /// Lists the tiles of a contraction with their predicted times, and the one that was chosen.
   void listTiles(const KernelShape::Contraction &c) {
-    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = tiledOver(c);
     if (!listed || !machine.cpuCosts || shape.batchInvariant || onUnit(rows->tile))
       return;
     CpuContraction size{facts.hint(rows->size), facts.hint(columns->size), facts.hint(over->size)};
@@ -155,7 +165,7 @@ private:
   void chooseProduct(const KernelShape::Contraction &c) {
     avoidPadding();
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
-    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = find(c.over.back());
+    Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = tiledOver(c);
     // Every grid task packs the right operand for itself. As many rows share that work as the L2
     // cache holds, with their part of the left operand and their accumulators. Rows that are read
     // in memory order are prefetched: they fill the L2 cache, and accumulators, which each block of

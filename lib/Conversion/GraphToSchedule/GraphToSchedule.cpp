@@ -510,6 +510,28 @@ private:
     return count;
   }
 
+  /// The number of reductions along the stream that lack a parallel dimension: each tile along it
+  /// computes them again.
+  static unsigned repeatedReductions(const Kernel &kernel) {
+    DimSet parallel, stream = kernel.plan.streamSet();
+    for (const auto &output : kernel.plan.outputs) {
+      std::set<std::string> names;
+      for (SymExpr e : output.index)
+        e.collectSymbols(names);
+      for (const std::string &name : names)
+        if (kernel.pool->isDim(name) && !stream.count(name) &&
+            !kernel.pool->dimSize(name).isConstant(1))
+          parallel.insert(name);
+    }
+    unsigned count = 0;
+    visitExprs(exprsOf(kernel), [&](Expr e) {
+      bool isWhole =
+          std::includes(e->dims.begin(), e->dims.end(), parallel.begin(), parallel.end());
+      count += e->kind == ExprNode::Reduce && isLevel(kernel.plan, e) && !isWhole;
+    });
+    return count;
+  }
+
   /// Whether the kernel that stores the value is not merged with others.
   bool isIsolated(mlir::Value value) const {
     auto op = value ? value.getDefiningOp<gir::MaterializeOp>() : nullptr;
@@ -574,7 +596,8 @@ private:
     // On a GPU, statistics of both rows and columns leave no large tiles.
     bool isMixed =
         machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
-    return shares && !isMixed && !isLonely(*joined) ? std::move(joined) : nullptr;
+    bool repeats = repeatedReductions(*joined) > repeatedReductions(a) + repeatedReductions(b);
+    return shares && !isMixed && !repeats && !isLonely(*joined) ? std::move(joined) : nullptr;
   }
 
   void merge() { kernels = mergedGroups(); }
