@@ -24,7 +24,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010006u
+#define TESSERA_ABI_VERSION 0x00010007u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -342,6 +342,11 @@ TESSERA_API const char *tessera_operations(void);
 TESSERA_API const char *tessera_import_aten(const char *graph);
 /// The operations that tessera_import_aten translates, as a JSON array. Since ABI 1.6.
 TESSERA_API const char *tessera_aten_operations(void);
+/// The same for a graph of ONNX operators (include/tessera/Import/Onnx.h). The answer also has
+/// "parameters": the names of the program's parameters. Since ABI 1.7.
+TESSERA_API const char *tessera_import_onnx(const char *graph);
+/// The operators that tessera_import_onnx translates, as a JSON array. Since ABI 1.7.
+TESSERA_API const char *tessera_onnx_operators(void);
 /// The program tessera-opt, which runs single passes on textual IR. Unlike all other functions it
 /// is a whole program: it prints, and may exit; call it once per process.
 TESSERA_API int tessera_opt_main(int argc, char **argv);

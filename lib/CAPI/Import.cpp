@@ -1,6 +1,7 @@
 //===- Import.cpp - Programs of other systems through the C ABI -----------===//
 #include "tessera-c/tessera.h"
 #include "tessera/Import/Aten.h"
+#include "tessera/Import/Onnx.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -11,22 +12,35 @@ static std::string textOf(llvm::json::Value value) {
   return text;
 }
 
-const char *tessera_import_aten(const char *graph) {
-  thread_local std::string answer;
-  llvm::Expected<tessera::AtenProgram> program = tessera::importAten(graph);
-  if (!program) {
-    answer = textOf(llvm::json::Object{{"error", llvm::toString(program.takeError())}});
-    return answer.c_str();
-  }
+static std::string answerOf(llvm::Expected<tessera::ImportedProgram> program) {
+  if (!program)
+    return textOf(llvm::json::Object{{"error", llvm::toString(program.takeError())}});
   llvm::json::Array unsupported;
   for (const auto &[node, reason] : program->unsupported)
     unsupported.push_back(llvm::json::Array{node, reason});
-  answer = textOf(
-      llvm::json::Object{{"program", program->text}, {"unsupported", std::move(unsupported)}});
+  return textOf(llvm::json::Object{{"program", program->text},
+                                   {"parameters", llvm::json::Array(program->parameters)},
+                                   {"unsupported", std::move(unsupported)}});
+}
+
+const char *tessera_import_aten(const char *graph) {
+  thread_local std::string answer;
+  answer = answerOf(tessera::importAten(graph));
   return answer.c_str();
 }
 
 const char *tessera_aten_operations(void) {
   static const std::string text = textOf(llvm::json::Array(tessera::atenOperations()));
+  return text.c_str();
+}
+
+const char *tessera_import_onnx(const char *graph) {
+  thread_local std::string answer;
+  answer = answerOf(tessera::importOnnx(graph));
+  return answer.c_str();
+}
+
+const char *tessera_onnx_operators(void) {
+  static const std::string text = textOf(llvm::json::Array(tessera::onnxOperators()));
   return text.c_str();
 }

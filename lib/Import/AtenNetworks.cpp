@@ -1,5 +1,4 @@
 //===- AtenNetworks.cpp - Norms and windows of ATen ------------------------------===//
-#include "AtenNode.h"
 #include "AtenTables.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -201,7 +200,7 @@ static Text convolutionBackward(const Node &node) {
   return "(" + results[0] + ", " + results[1] + ", " + results[2] + ")";
 }
 
-void tessera::aten::addNetworkOperations(llvm::StringMap<Builder> &table) {
+void tessera::aten::addNetworkOperations(Table &table) {
   table["aten.native_layer_norm.default"] = layerNorm;
   table["aten.native_group_norm.default"] = groupNorm;
   table["aten.convolution.default"] = convolution;
@@ -228,14 +227,4 @@ void tessera::aten::addNetworkOperations(llvm::StringMap<Builder> &table) {
   table["aten._native_batch_norm_legit.no_stats"] = [](const Node &node) {
     return batchNormTraining(node, false);
   };
-}
-
-const llvm::StringMap<Builder> &tessera::aten::operations() {
-  static const llvm::StringMap<Builder> table = [] {
-    llvm::StringMap<Builder> made;
-    addBasicOperations(made);
-    addNetworkOperations(made);
-    return made;
-  }();
-  return table;
 }

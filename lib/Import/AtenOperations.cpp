@@ -4,7 +4,6 @@
 // schema, or a function that writes the expression.
 //
 //===----------------------------------------------------------------------===//
-#include "AtenNode.h"
 #include "AtenTables.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -400,7 +399,7 @@ static Text diagonal(const Node &node) {
   return node["self"] + "[" + i + ", " + i + "]";
 }
 
-void tessera::aten::addBasicOperations(llvm::StringMap<Builder> &table) {
+void tessera::aten::addBasicOperations(Table &table) {
   auto pattern = [&](const std::string &op, std::string text) {
     table[op] = [text](const Node &node) -> Text { return fill(text, node); };
   };

@@ -2,14 +2,16 @@
 #ifndef TESSERA_LIB_IMPORT_ATENTABLES_H
 #define TESSERA_LIB_IMPORT_ATENTABLES_H
 
-#include "AtenNode.h"
+#include "Node.h"
 
 namespace tessera::aten {
 
+using namespace importer;
+
 /// Elementwise operations, reductions, contractions, indexing, creation.
-void addBasicOperations(llvm::StringMap<Builder> &table);
+void addBasicOperations(Table &table);
 /// Norms, convolutions, pooling, interpolation.
-void addNetworkOperations(llvm::StringMap<Builder> &table);
+void addNetworkOperations(Table &table);
 
 } // namespace tessera::aten
 

@@ -28,6 +28,8 @@ struct Library {
   X(occupancy)                                                                                     \
   X(import_aten)                                                                                   \
   X(aten_operations)                                                                               \
+  X(import_onnx)                                                                                   \
+  X(onnx_operators)                                                                                \
   X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(reference)                                                                                     \
@@ -431,6 +433,16 @@ static PyObject *atenOperations(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.aten_operations()) : nullptr;
 }
 
+static PyObject *importOnnx(PyObject *, PyObject *graph) {
+  const char *text = nullptr;
+  return PyArg_Parse(graph, "s", &text) && requireLibrary() ? decoded(library.import_onnx(text))
+                                                            : nullptr;
+}
+
+static PyObject *onnxOperators(PyObject *, PyObject *) {
+  return requireLibrary() ? decoded(library.onnx_operators()) : nullptr;
+}
+
 static PyMethodDef compilerFunctions[] = {
     {"load_compiler", loadCompiler, METH_VARARGS, "load_compiler(path): opens libtessera"},
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
@@ -446,6 +458,8 @@ static PyMethodDef compilerFunctions[] = {
      "is not known"},
     {"import_aten", importAten, METH_O, "import_aten(graph): a program for a graph, JSON for JSON"},
     {"aten_operations", atenOperations, METH_NOARGS, "the ATen operations that are known, as JSON"},
+    {"import_onnx", importOnnx, METH_O, "import_onnx(graph): a program for a graph, JSON for JSON"},
+    {"onnx_operators", onnxOperators, METH_NOARGS, "the ONNX operators that are known, as JSON"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};
 

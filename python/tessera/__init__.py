@@ -63,6 +63,19 @@ def load(path: str | _os.PathLike[str]) -> object:
     return load_bundle(path)
 
 
+def from_onnx(
+    source: object, constants: dict[str, object] | None = None, **options: object
+) -> object:
+    """The ONNX model of a path, of bytes or of a ModelProto, as a callable object.
+
+    constants: inputs that are fixed when the model is imported, such as shapes and axes, by name.
+    options: those of `@tsr.function`; see docs/onnx.md.
+    """
+    from .onnx import from_onnx as import_model
+
+    return import_model(source, constants, **options)
+
+
 def autotune(**settings: object) -> object:
     """Decorator above `@tsr.function`: tunes when the function is first called with new sizes.
 
@@ -133,6 +146,7 @@ _PUBLIC = {
     "custom_vjp",
     "devices",
     "e",
+    "from_onnx",
     "function",
     "get_num_threads",
     "inf",

@@ -23,6 +23,7 @@ from .errors import (
 )
 from .function import Function as Function
 from .gradients import custom_vjp as custom_vjp
+from .onnx import from_onnx as from_onnx
 from .options import Numerics
 from .options import accum as accum
 from .options import numerics as numerics

@@ -28,6 +28,11 @@ def main() -> int:
 
         sys.argv[:2] = ["tessera tune"]
         return tune()
+    if sys.argv[1:2] == ["import"]:
+        from .onnx.__main__ import main as import_model
+
+        sys.argv[:2] = ["tessera import"]
+        return import_model()
     command = find()
     if command is None:
         print("tessera: error: the command is not installed beside the package", file=sys.stderr)

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import linecache
 import math
 import operator
 import warnings
@@ -20,8 +19,7 @@ from torch import fx
 from . import _tessera, compiler
 from .errors import ArgumentError, CompileError
 from .function import Function
-from .options import merge
-from .types import Tensor
+from .program import define
 
 _DTYPES = {
     torch.float64: "fp64",
@@ -283,21 +281,6 @@ class GraphFunction(Function):
     _is_recordable = False
 
 
-_NUMBERS: dict[str, int] = {}
-
-
-def define(text: str, name: str, options: dict[str, Any] | None = None) -> Function:
-    """The function of a program text, which error messages can quote."""
-    number = _NUMBERS[name] = _NUMBERS.get(name, -1) + 1
-    file = f"<{name} {number}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    import tessera
-
-    scope = {"tsr": tessera, "math": math, "Tensor": Tensor, "__name__": __name__}
-    exec(compile(text, file, "exec"), scope)
-    return GraphFunction(scope[name], merge({}, options or {}), None)
-
-
 _KNOWN: dict[tuple, Function] = {}
 
 
@@ -309,7 +292,7 @@ class Compiled:
         self.text, self.inputs = part.source(name)
         key = (self.text, json.dumps(options, sort_keys=True, default=str))
         if key not in _KNOWN:
-            _KNOWN[key] = define(self.text, name, options)
+            _KNOWN[key] = define(self.text, name, options, GraphFunction)
         self.function = _KNOWN[key]
         self.__name__ = name
         self._eager: Callable | None = None

@@ -1,9 +1,9 @@
-//===- Bench.cpp - `tessera bench` and `tessera tune` ---------------------===//
+//===- Bench.cpp - `tessera bench`, `tune` and `import` -------------------===//
 //
 // The peers that Tessera is timed beside are libraries of Python, and so are the arrays that
-// kernels are tuned with: the commands are parts of the Python package, tessera.bench and
-// tessera.tune. This finds a Python and the package that lies beside this program, and becomes that
-// process.
+// kernels are tuned with and the readers of models: the commands are parts of the Python package,
+// tessera.bench, tessera.tune and tessera.onnx. This finds a Python and the package that lies
+// beside this program, and becomes that process.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
@@ -61,7 +61,7 @@ int runPython(const std::string &command, const std::vector<std::string> &words)
     std::string all = others.empty() ? package.string() : package.string() + ":" + others;
     setenv("PYTHONPATH", all.c_str(), 1);
   }
-  std::string module = "tessera." + command;
+  std::string module = "tessera." + std::string(command == "import" ? "onnx" : command);
   std::vector<char *> arguments = {nullptr, const_cast<char *>("-m"), module.data()};
   for (const std::string &word : words)
     arguments.push_back(const_cast<char *>(word.c_str()));

@@ -7,20 +7,14 @@
 #ifndef TESSERA_IMPORT_ATEN_H
 #define TESSERA_IMPORT_ATEN_H
 
+#include "tessera/Import/Program.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
-#include <string>
-#include <utility>
-#include <vector>
-
 namespace tessera {
 
-/// The translation of a graph.
-struct AtenProgram {
-  std::string text; ///< the function; empty if an operation is not supported
-  std::vector<std::pair<std::string, std::string>> unsupported; ///< nodes, and why each is
-};
+using AtenProgram = ImportedProgram;
 
 /// Translates a graph, given as JSON:
 ///

@@ -1,6 +1,8 @@
-//===- AtenNode.h - One operation of an imported graph --------------------------===//
-#ifndef TESSERA_LIB_IMPORT_ATENNODE_H
-#define TESSERA_LIB_IMPORT_ATENNODE_H
+//===- Node.h - One operation of an imported graph ------------------------------===//
+#ifndef TESSERA_LIB_IMPORT_NODE_H
+#define TESSERA_LIB_IMPORT_NODE_H
+
+#include "tessera/Import/Program.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
@@ -10,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::aten {
+namespace tessera::importer {
 
 /// The type of a tensor in a graph. Sizes are numbers or names.
 struct TensorInfo {
@@ -55,13 +57,32 @@ public:
     return results.empty() ? none : results[0];
   }
 
+  /// The texts of elements that are known when the graph is imported: those of a list or a number,
+  /// or the value of a constant tensor; nothing for other tensors and for what is not given.
+  std::optional<std::vector<std::string>> known(llvm::StringRef argument) const;
+  /// The same as integers; nothing if an element is a size that only a call knows.
+  std::optional<std::vector<int64_t>> integers(llvm::StringRef argument) const;
+  /// Says why the node is not supported: `return node.refuse("…")` in a builder.
+  std::nullopt_t refuse(std::string why) const {
+    reason = std::move(why);
+    return std::nullopt;
+  }
+
   /// Adds a statement `NAME_SUFFIX = text`, and returns the name.
   std::string let(llvm::StringRef suffix, const std::string &text) const;
 
   std::string name, op;
   std::vector<TensorInfo> results;
+  /// The names of the results where each has its own; else the node is a tuple.
+  std::vector<std::string> targets;
+  /// The version of the set of operations.
+  int64_t version = 0;
+  mutable std::string reason = "the operation's arguments are not supported";
 
 private:
+  const llvm::json::Value *find(llvm::StringRef argument) const;
+  /// The element of a constant of one element, or the argument itself.
+  const llvm::json::Value *scalar(llvm::StringRef argument) const;
   std::string textOf(const llvm::json::Value &value) const;
   const TensorInfo *typeOf(const llvm::json::Value &value) const;
 
@@ -81,9 +102,15 @@ std::string joined(const std::vector<std::string> &texts);
 /// A tuple, also of one element.
 std::string tupleOf(const std::vector<std::string> &texts);
 
-/// The table: each operation and its builder.
-const llvm::StringMap<Builder> &operations();
+/// Each operation and its builder.
+using Table = llvm::StringMap<Builder>;
 
-} // namespace tessera::aten
+/// The names of a table in alphabetical order.
+std::vector<std::string> namesOf(const Table &table);
 
-#endif // TESSERA_LIB_IMPORT_ATENNODE_H
+/// The program of a graph, whose JSON Aten.h and Onnx.h describe.
+llvm::Expected<ImportedProgram> translate(llvm::StringRef json, const Table &table);
+
+} // namespace tessera::importer
+
+#endif // TESSERA_LIB_IMPORT_NODE_H

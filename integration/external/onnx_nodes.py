@@ -1,0 +1,289 @@
+"""The node tests of the package onnx as judges of `tsr.from_onnx`.
+
+Every test is imported, run on the CPU, and compared with the outputs that the test expects, within
+onnx's tolerances (bf16: within two units in the last place). Workers run the tests, so that one that crashes or hangs is only one result.
+
+    python integration/external/onnx_nodes.py --table integration/external/onnx_results.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+SECONDS = 60  # that one test may take
+
+
+def cases() -> dict:
+    warnings.simplefilter("ignore")
+    from onnx.backend.test import loader
+
+    return {case.name: case for case in loader.load_model_tests(kind="node")}
+
+
+def operator_of(name: str, known: dict) -> str:
+    """The operator of a test, also of one that has the operator's definition in its place."""
+    base = name.partition("_expanded")[0]
+    nodes = known[base if base in known else name].model.graph.node
+    operator = nodes[0].op_type if len(nodes) == 1 else "several"
+    return f"{operator}, expanded" if "_expanded" in name else operator
+
+
+# -- one test -------------------------------------------------------------------------------------
+
+
+def compare(case, expected, found) -> str:
+    """What is wrong; empty if nothing is."""
+    import numpy as np
+
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(expected):
+        return f"{len(expected)} outputs expected, {len(found)} found"
+    for index, (want, got) in enumerate(zip(expected, found)):
+        if not isinstance(want, (np.ndarray, np.generic)):
+            return "the expected output is not a tensor"
+        want, got = np.asarray(want), np.asarray(got)
+        if want.dtype != got.dtype:
+            return f"output {index}: type {want.dtype} expected, {got.dtype} found"
+        if want.shape != got.shape:
+            return f"output {index}: shape {want.shape} expected, {got.shape} found"
+        if want.dtype.kind not in "fc" and want.dtype.name != "bfloat16":
+            if not np.array_equal(want, got):
+                return f"output {index}: elements differ"
+            continue
+        wide, near = want.astype(np.float64), got.astype(np.float64)
+        # The expected values of bf16 are rounded after each operation, ours at the end.
+        rtol = 2**-6 if want.dtype.name == "bfloat16" else case.rtol
+        if not np.allclose(near, wide, rtol=rtol, atol=case.atol, equal_nan=True):
+            if not np.array_equal(np.isnan(wide), np.isnan(near)):
+                return f"output {index}: nan at other elements"
+            with np.errstate(invalid="ignore"):
+                return f"output {index}: differs by {np.nanmax(np.abs(wide - near)):.3g}"
+    return ""
+
+
+def fixable(case, values) -> list[dict]:
+    """Inputs that are shapes, axes and the like: those behind the first, then all of them."""
+    import numpy as np
+
+    names = [one.name for one in case.model.graph.input]
+    small = {
+        name: np.asarray(value)
+        for name, value in zip(names, values)
+        if isinstance(value, (np.ndarray, np.generic))
+        and (value.ndim == 0 or value.ndim == 1 and (value.dtype.kind in "iub" or value.size <= 8))
+        and value.size <= 64
+    }
+    later = {name: value for name, value in small.items() if name != names[0]}
+    # Something must be left to compute.
+    return [one for one in (later, small) if one and len(one) < len(names)]
+
+
+def arrays(values) -> list:
+    import onnx
+
+    return [
+        onnx.numpy_helper.to_array(one) if isinstance(one, onnx.TensorProto) else one
+        for one in values
+    ]
+
+
+def imported(case, inputs):
+    """The model, and the inputs that had to be fixed."""
+    import tessera as tsr
+
+    try:
+        return tsr.from_onnx(case.model), {}
+    except tsr.CompileError as first:
+        for fixed in fixable(case, inputs):
+            try:
+                return tsr.from_onnx(case.model, constants=fixed), fixed
+            except tsr.CompileError:
+                pass
+        raise first
+
+
+def run(case) -> tuple[str, str]:
+    import tessera as tsr
+
+    kind = "right"
+    for inputs, expected in case.data_sets:
+        inputs, expected = arrays(inputs), arrays(expected)
+        try:
+            model, fixed = imported(case, inputs)
+        except (tsr.CompileError, tsr.ArgumentError) as error:
+            lines = str(error).splitlines()
+            return "refused", (lines[1] if len(lines) > 1 else lines[0]).strip()
+        kind = "fixed" if fixed else kind
+        names = [one.name for one in case.model.graph.input]
+        try:
+            found = model(*[value for name, value in zip(names, inputs) if name not in fixed])
+        except (tsr.CompileError, tsr.ArgumentError) as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            text = next((line for line in lines if "error" in line), lines[0])
+            return "rejected", text.strip()[:160]
+        if note := compare(case, expected, found):
+            return "wrong", note
+    return kind, ""
+
+
+def work() -> None:
+    known = cases()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        name = line.strip()
+        try:
+            answer = run(known[name])
+        except BaseException as error:  # a finding
+            answer = ("crash", f"{type(error).__name__}: {error}"[:200])
+        print("result " + json.dumps([name, *answer]), flush=True)
+
+
+# -- all tests ------------------------------------------------------------------------------------
+
+
+class Worker:
+    def __init__(self) -> None:
+        self.process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, __file__, "--worker"]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.lines: queue.Queue = queue.Queue()
+        threading.Thread(target=self._read, args=(self.process, self.lines), daemon=True).start()
+        while (line := self.lines.get()) != "ready\n":
+            if line is None:
+                raise SystemExit("a worker did not start")
+
+    @staticmethod
+    def _read(process: subprocess.Popen, lines: queue.Queue) -> None:
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    def ask(self, name: str) -> list:
+        if self.process is None:
+            self.start()
+        self.process.stdin.write(name + "\n")
+        self.process.stdin.flush()
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.1, end - time.monotonic()))
+            except queue.Empty:
+                self.process.kill()
+                self.process.wait()
+                self.process = None
+                return [name, "hang", f"more than {SECONDS} s"]
+            if line is None:
+                code = self.process.wait()
+                self.process = None
+                return [name, "crash", f"exit status {code}"]
+            if line.startswith("result "):
+                return json.loads(line.removeprefix("result "))
+
+
+def run_all(names: list[str], jobs: int) -> dict[str, tuple[str, str]]:
+    waiting: queue.Queue = queue.Queue()
+    for name in names:
+        waiting.put(name)
+    results: dict[str, tuple[str, str]] = {}
+
+    def serve() -> None:
+        worker = Worker()
+        while True:
+            try:
+                name = waiting.get_nowait()
+            except queue.Empty:
+                break
+            name, kind, note = worker.ask(name)
+            results[name] = (kind, note)
+        if worker.process is not None:
+            worker.process.stdin.close()
+
+    threads = [threading.Thread(target=serve) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+KINDS = ("right", "fixed", "refused", "rejected", "wrong", "crash", "hang")
+MEANING = """\
+| | |
+| --- | --- |
+| right | the outputs are those that the test expects, within onnx's tolerances; bf16 within two units in the last place |
+| fixed | the same, with inputs such as shapes and axes fixed at import (`constants=`) |
+| refused | `from_onnx` lists what is not supported |
+| rejected | the call is an error of the compiler or of an argument |
+| wrong, crash, hang | a finding |
+"""
+
+
+def table(results: dict[str, tuple[str, str]], operators: dict[str, str]) -> str:
+    import onnx
+
+    total = collections.Counter(kind for kind, _ in results.values())
+    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    notes: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for name, (kind, note) in results.items():
+        counts[operators[name]][kind] += 1
+        if kind not in ("right", "fixed"):
+            notes[operators[name]][note.replace("|", "\\|")] += 1
+    text = "# ONNX node tests\n\n"
+    text += "Written by `integration/external/onnx_nodes.py`; do not edit.\n\n"
+    text += f"{len(results)} tests of onnx {onnx.__version__}: "
+    text += ", ".join(f"{total[kind]} {kind}" for kind in KINDS) + ".\n\n" + MEANING + "\n"
+    text += f"| operator | {' | '.join(KINDS)} | most frequent reason |\n"
+    text += "| --- " * (len(KINDS) + 2) + "|\n"
+    for operator in sorted(counts):
+        row = " | ".join(str(counts[operator][kind] or "") for kind in KINDS)
+        why = notes[operator].most_common(1)[0][0] if notes[operator] else ""
+        text += f"| {operator} | {row} | {why} |\n"
+    return text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--only", default="", help="tests whose name contains this text")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", type=Path, help="the file of the table")
+    parser.add_argument("--json", type=Path, help="each test's result")
+    options = parser.parse_args()
+    if options.worker:
+        work()
+        return 0
+    known = cases()
+    operators = {name: operator_of(name, known) for name in known}
+    names = [name for name in operators if options.only in name]
+    results = run_all(names, options.jobs)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1, sort_keys=True))
+    if options.table:
+        options.table.write_text(table(results, operators))
+    total = collections.Counter(kind for kind, _ in results.values())
+    print(", ".join(f"{total[kind]} {kind}" for kind in KINDS))
+    bad = {name: one for name, one in results.items() if one[0] in ("wrong", "crash", "hang")}
+    for name, (kind, note) in sorted(bad.items()):
+        print(f"{kind} {name}: {note}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
