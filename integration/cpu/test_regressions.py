@@ -322,3 +322,26 @@ def test_sorts_of_computed_columns(columns):
     rows = 67
     got = np.asarray(f(random((rows, columns)), random((columns,)), random((columns,))))
     assert (np.sort(got, axis=0) == np.arange(rows)[:, None]).all()
+
+
+def test_masked_rows_of_nan():
+    """A factor that is chosen to be zero stays zero, also times NaN."""
+    f = define("""def f(x, k, v):
+    p = tsr.softmax(x.to(fp64), dim=-1).to(fp32)
+    q = tsr.where(k, tsr.softmax(x, dim=-1), 0.0)
+    return tsr.where(k, p, 0.0).sum(-1), q @ v
+""")
+    x = np.ones((3, 40), np.float32)
+    x[0], x[1] = -np.inf, np.nan
+    sums, products = f(x, np.array([[False], [False], [True]]), np.ones((40, 8), np.float32))
+    np.testing.assert_allclose(sums, [0, 0, 1], atol=1e-5)
+    np.testing.assert_allclose(products[:, 0], [0, 0, 1], atol=1e-5)
+
+
+def test_rows_beside_one_of_them():
+    """The norm of all rows and a product with the first are not one kernel."""
+    f = define("""def f(x, w):
+    y = tsr.layer_norm(x + tsr.layer_norm(x))
+    return y, tsr.tanh(y[:, 0] @ w)
+""")
+    check(f, random((2, 17, 64)), random((64, 48), seed=1))

@@ -181,6 +181,20 @@ private:
     return knownResolved(relative, sep);
   }
 
+  /// factor · value. Where the factor is chosen to be zero, the product is zero for any value, also
+  /// for NaN: the program chose before it summed.
+  Expr scaled(Expr factor, Expr value) {
+    if (factor->isMap(ScalarOp::Mul))
+      return scaled(factor->args[0], scaled(factor->args[1], value));
+    if (!factor->isMap(ScalarOp::Where))
+      return pool.mul(factor, value);
+    Expr first = factor->args[1], second = factor->args[2];
+    if (!first->isConstant(0) && !second->isConstant(0))
+      return pool.mul(factor, value);
+    auto part = [&](Expr e) { return e->isConstant(0) ? e : scaled(e, value); };
+    return pool.map(ScalarOp::Where, {factor->args[0], part(first), part(second)}, factor->loc);
+  }
+
   /// The level's value e^lambda · mu from its terms: each is e^(alpha + gauge) · a · state.
   ExpPair finalise(Expr level, const std::vector<SeparatedTerm> &terms, int pass) {
     Separator sep = separator(pass);
@@ -205,7 +219,7 @@ private:
         }
         mu = accumulator(ReduceOp::Sum, gauge, knownResolved(t.b, sep), pass);
       }
-      parts.push_back({lambda, pool.mul(t.a, mu)});
+      parts.push_back({lambda, scaled(t.a, mu)});
     }
     if (parts.empty())
       return {Linear(), pool.constant(0, level->type)};
