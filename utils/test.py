@@ -53,6 +53,7 @@ MISSING = [
 OPTIONAL = {
     "torch",
     "jax",
+    "onnx",
     "mypy",
     "pyright",
     "basedpyright",

@@ -510,26 +510,15 @@ private:
     return count;
   }
 
-  /// The number of reductions along the stream that lack a parallel dimension: each tile along it
-  /// computes them again.
-  static unsigned repeatedReductions(const Kernel &kernel) {
-    DimSet parallel, stream = kernel.plan.streamSet();
-    for (const auto &output : kernel.plan.outputs) {
+  /// The number of outputs that are stored along the stream.
+  static unsigned streamedOutputs(const Kernel &kernel) {
+    DimSet stream = kernel.plan.streamSet();
+    return llvm::count_if(kernel.plan.outputs, [&](const auto &output) {
       std::set<std::string> names;
       for (SymExpr e : output.index)
         e.collectSymbols(names);
-      for (const std::string &name : names)
-        if (kernel.pool->isDim(name) && !stream.count(name) &&
-            !kernel.pool->dimSize(name).isConstant(1))
-          parallel.insert(name);
-    }
-    unsigned count = 0;
-    visitExprs(exprsOf(kernel), [&](Expr e) {
-      bool isWhole =
-          std::includes(e->dims.begin(), e->dims.end(), parallel.begin(), parallel.end());
-      count += e->kind == ExprNode::Reduce && isLevel(kernel.plan, e) && !isWhole;
+      return llvm::any_of(names, [&](const std::string &name) { return stream.count(name) > 0; });
     });
-    return count;
   }
 
   /// Whether the kernel that stores the value is not merged with others.
@@ -596,7 +585,9 @@ private:
     // On a GPU, statistics of both rows and columns leave no large tiles.
     bool isMixed =
         machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
-    bool repeats = repeatedReductions(*joined) > repeatedReductions(a) + repeatedReductions(b);
+    // Rows that a kernel reads again to store them would have a parallel dimension instead, and
+    // each tile along it would compute their statistics again.
+    bool repeats = streamedOutputs(*joined) < streamedOutputs(a) + streamedOutputs(b);
     return shares && !isMixed && !repeats && !isLonely(*joined) ? std::move(joined) : nullptr;
   }
 

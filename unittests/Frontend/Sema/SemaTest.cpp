@@ -138,7 +138,7 @@ TEST(Sema, ResolverGivesConstantsAndHelpers) {
 TEST(Sema, ResolverErrors) {
   MapResolver resolver;
   resolver.text(":W", Resolution::Array, "numpy.ndarray");
-  resolver.text(":conv", Resolution::Operation, "tessera.conv2d");
+  resolver.text(":conv", Resolution::Operation, "tessera.rfft");
   resolver.text(":np", Resolution::Module, "numpy");
   resolver.value(":np.exp", Constant(Constant::Object));
   resolver.value(":plain", Constant(Constant::Object));
@@ -147,7 +147,7 @@ TEST(Sema, ResolverErrors) {
                         {tensor("x", DType::FP32, {4})}, &resolver));
   EXPECT_EQ(c.errors(),
             "'W' is an array (numpy.ndarray) from outside the function; pass it as an argument\n"
-            "operation 'conv2d' is not supported by this compiler\n"
+            "operation 'rfft' is not supported by this compiler\n"
             "unknown name 'scal'; did you mean 'scale'?\n"
             "'plain' is not a @tsr.function; decorate it with @tsr.function\n"
             "'np.exp' is not a @tsr.function; use tsr.exp\n"
