@@ -340,8 +340,6 @@ TESSERA_API const char *tessera_operations(void);
 /// {"program": text, "unsupported": [[node, reason], …]} or {"error": message}. The text of the
 /// program is empty if a node is not supported. Valid until the thread's next call. Since ABI 1.6.
 TESSERA_API const char *tessera_import_aten(const char *graph);
-/// The operations that tessera_import_aten translates, as a JSON array. Since ABI 1.6.
-TESSERA_API const char *tessera_aten_operations(void);
 /// The same for a graph of ONNX operators (include/tessera/Import/Onnx.h). The answer also has
 /// "parameters": the names of the program's parameters. Since ABI 1.7.
 TESSERA_API const char *tessera_import_onnx(const char *graph);

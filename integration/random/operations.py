@@ -646,3 +646,4 @@ import composites  # noqa: E402, F401 (their operations are registered too)
 import choices  # noqa: E402, F401
 import places  # noqa: E402, F401
 import shapes  # noqa: E402, F401
+import windows  # noqa: E402, F401

@@ -29,11 +29,6 @@ const char *tessera_import_aten(const char *graph) {
   return answer.c_str();
 }
 
-const char *tessera_aten_operations(void) {
-  static const std::string text = textOf(llvm::json::Array(tessera::atenOperations()));
-  return text.c_str();
-}
-
 const char *tessera_import_onnx(const char *graph) {
   thread_local std::string answer;
   answer = answerOf(tessera::importOnnx(graph));

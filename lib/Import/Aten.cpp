@@ -15,8 +15,6 @@ static const importer::Table &operations() {
   return table;
 }
 
-llvm::Expected<AtenProgram> tessera::importAten(llvm::StringRef json) {
+llvm::Expected<ImportedProgram> tessera::importAten(llvm::StringRef json) {
   return importer::translate(json, operations());
 }
-
-std::vector<std::string> tessera::atenOperations() { return importer::namesOf(operations()); }

@@ -127,16 +127,10 @@ static Text convolution(const Node &node) {
 /// The numbers of a list, one for each spatial dimension.
 static std::optional<std::vector<int64_t>> numbers(const Node &node, const char *argument,
                                                    size_t count) {
-  std::vector<int64_t> result;
-  for (const std::string &text : node.list(argument)) {
-    int64_t number = 0;
-    if (llvm::StringRef(text).trim("()").getAsInteger(10, number))
-      return std::nullopt;
-    result.push_back(number);
-  }
-  if (result.size() == 1)
-    result.resize(count, result[0]);
-  return result.size() == count ? std::optional(result) : std::nullopt;
+  std::optional<std::vector<int64_t>> result = node.integers(argument);
+  if (result && result->size() == 1)
+    result->resize(count, result->front());
+  return result && result->size() == count ? result : std::nullopt;
 }
 
 /// The elements that a transposed convolution adds so that its result has the input's size.

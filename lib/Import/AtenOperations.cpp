@@ -53,6 +53,7 @@ static constexpr const char *kBinary[] = {"eq",
                                           "floor_divide"};
 
 static constexpr Pattern kPatterns[] = {
+    {"aten.__or__.Tensor", "tsr.bitwise_or({self}, {other})"},
     {"aten.div.Tensor", "tsr.div({self}, {other})"},
     {"aten.div.Scalar", "tsr.div({self}, {other})"},
     {"aten.div.Tensor_mode", "tsr.div({self}, {other}, rounding_mode={rounding_mode})"},
@@ -198,14 +199,6 @@ static Text varMean(const Node &node) {
 //===----------------------------------------------------------------------===//
 // Indexing
 //===----------------------------------------------------------------------===//
-
-/// `x[:, :, last]`, where `last` is the index of a dimension.
-static std::string indexed(const std::string &x, size_t dim, const std::string &last) {
-  std::string text = x + "[";
-  for (size_t i = 0; i < dim; ++i)
-    text += ":, ";
-  return text + last + "]";
-}
 
 /// The bounds of a slice. The end may be past the last element.
 static std::string bounds(const Node &node) {
@@ -382,8 +375,6 @@ static Text elu(const Node &node) {
   return fill("tsr.elu({self}, {alpha})", node);
 }
 
-static Text logicalOr(const Node &node) { return fill("tsr.bitwise_or({self}, {other})", node); }
-
 static Text scalar(const Node &node) { return typed("full((), " + node["s"], node); }
 
 static Text convert(const Node &node) {
@@ -471,6 +462,5 @@ void tessera::aten::addBasicOperations(Table &table) {
                          "aten.empty_permuted.default", "aten.new_empty_strided.default"})
     table[op] = [](const Node &n) { return full(n, "size", "0"); };
   table["aten.elu.default"] = elu;
-  table["aten.__or__.Tensor"] = logicalOr;
   table["aten.diagonal.default"] = diagonal;
 }

@@ -47,6 +47,23 @@ Node::Node(const json::Object &object, const Values &values, std::vector<std::st
       targets.push_back(each.getAsString().value_or("").str());
 }
 
+/// A string literal. Strings come from files: nothing in them may end the literal.
+static std::string literal(llvm::StringRef text) {
+  std::string result = "'";
+  for (char c : text) {
+    if (c == '\\' || c == '\'')
+      result += '\\';
+    if (llvm::isPrint(c))
+      result += c;
+  }
+  return result + "'";
+}
+
+static bool isName(llvm::StringRef text) {
+  return !text.empty() && !llvm::isDigit(text.front()) &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 static std::string numberText(double number) {
   if (std::isnan(number))
     return "math.nan";
@@ -93,7 +110,7 @@ std::string Node::textOf(const json::Value &value) const {
   if (std::optional<llvm::StringRef> size = object->getString("size"))
     return size->str();
   if (std::optional<llvm::StringRef> text = object->getString("str"))
-    return "'" + text->str() + "'";
+    return literal(*text);
   return "";
 }
 
@@ -244,6 +261,13 @@ std::string importer::tupleOf(const std::vector<std::string> &texts) {
   return "(" + joined(texts) + (texts.size() == 1 ? ",)" : ")");
 }
 
+std::string importer::indexed(const std::string &x, size_t dim, const std::string &index) {
+  std::string text = x + "[";
+  for (size_t i = 0; i < dim; ++i)
+    text += ":, ";
+  return text + index + "]";
+}
+
 std::string importer::fill(llvm::StringRef pattern, const Node &node) {
   std::string text;
   while (!pattern.empty()) {
@@ -308,9 +332,7 @@ private:
 
   /// A size that is a number or a name; others cannot be annotated.
   static bool isPlain(const std::string &size) {
-    return !size.empty() && (llvm::all_of(size, llvm::isDigit) || llvm::all_of(size, [](char c) {
-                               return llvm::isAlnum(c) || c == '_';
-                             }));
+    return isName(size) || (!size.empty() && llvm::all_of(size, llvm::isDigit));
   }
 
   /// All names in the statements and among the outputs.
@@ -329,6 +351,10 @@ private:
 
   void addInput(const json::Object &input) {
     std::string name = input.getString("name").value_or("").str();
+    if (!isName(name)) {
+      program.unsupported.push_back({name, "its name is not one of the language"});
+      return;
+    }
     std::optional<TensorInfo> info = tensorInfo(input);
     if (!info) {
       // An integer that is the size of an input is known by the name of the size.
@@ -350,6 +376,10 @@ private:
 
   void addNode(const json::Object &object) {
     Node node(object, values, lines);
+    if (!isName(node.name) || !llvm::all_of(node.targets, isName)) {
+      program.unsupported.push_back({node.name, "its name is not one of the language"});
+      return;
+    }
     if (node.targets.empty())
       values[node.name] = node.results;
     for (size_t i = 0; i < node.targets.size() && i < node.results.size(); ++i)

@@ -101,6 +101,8 @@ std::string fill(llvm::StringRef pattern, const Node &node);
 std::string joined(const std::vector<std::string> &texts);
 /// A tuple, also of one element.
 std::string tupleOf(const std::vector<std::string> &texts);
+/// `x[:, :, index]`, where `index` is that of dimension `dim`.
+std::string indexed(const std::string &x, size_t dim, const std::string &index);
 
 /// Each operation and its builder.
 using Table = llvm::StringMap<Builder>;

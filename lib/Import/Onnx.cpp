@@ -40,13 +40,6 @@ std::vector<std::string> onnx::sizesOf(const std::string &x, const TensorInfo &i
   return sizes;
 }
 
-std::string onnx::indexed(const std::string &x, size_t dim, const std::string &index) {
-  std::string text = x + "[";
-  for (size_t i = 0; i < dim; ++i)
-    text += ":, ";
-  return text + index + "]";
-}
-
 std::string onnx::tupleOf(const std::vector<int64_t> &numbers) {
   std::vector<std::string> texts;
   for (int64_t number : numbers)

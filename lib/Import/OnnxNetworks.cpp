@@ -266,26 +266,29 @@ static std::string convolved(const std::string &dims, const std::string &x, cons
          tupleOf(windows.dilation) + ", " + groups + ")";
 }
 
-static Text convolution(const Node &node) {
-  const TensorInfo *x = node.tensor("X"), *w = node.tensor("W");
+/// "1d", "2d" or "3d" and the windows of the operands of a convolution.
+static std::optional<std::pair<std::string, Windows>>
+convolutionOf(const Node &node, const char *input, const char *weight) {
+  const TensorInfo *x = node.tensor(input), *w = node.tensor(weight);
   Text dims = spatial(node, x);
-  if (!dims || !w)
+  std::optional<Windows> windows = dims && w ? windowsOf(node, *x, w) : std::nullopt;
+  return windows ? std::optional(std::pair(*dims, *windows)) : std::nullopt;
+}
+
+static Text convolution(const Node &node) {
+  auto found = convolutionOf(node, "X", "W");
+  if (!found)
     return std::nullopt;
-  std::optional<Windows> windows = windowsOf(node, *x, w);
-  if (!windows)
-    return std::nullopt;
-  return convolved(*dims, node["X"], node["W"], node["B"], *windows, node["group"]);
+  auto &[dims, windows] = *found;
+  return convolved(dims, node["X"], node["W"], node["B"], windows, node["group"]);
 }
 
 /// Products of integers are exact in fp64.
 static Text convolutionInteger(const Node &node) {
-  const TensorInfo *x = node.tensor("x"), *w = node.tensor("w");
-  Text dims = spatial(node, x);
-  if (!dims || !w)
+  auto found = convolutionOf(node, "x", "w");
+  if (!found)
     return std::nullopt;
-  std::optional<Windows> windows = windowsOf(node, *x, w);
-  if (!windows)
-    return std::nullopt;
+  auto &[dims, windows] = *found;
   auto shifted = [&](const char *operand, const char *zero) {
     std::string text = node[operand] + ".to(tsr.fp64)";
     if (!node.has(zero))
@@ -296,8 +299,8 @@ static Text convolutionInteger(const Node &node) {
     if (const TensorInfo *info = node.tensor(zero);
         info && info->rank() > 0 && info->shape[0] != "1")
       return node.refuse("zero points of channels are not supported");
-  return converted(convolved(*dims, shifted("x", "x_zero_point"), shifted("w", "w_zero_point"),
-                             "None", *windows, node["group"]),
+  return converted(convolved(dims, shifted("x", "x_zero_point"), shifted("w", "w_zero_point"),
+                             "None", windows, node["group"]),
                    node);
 }
 

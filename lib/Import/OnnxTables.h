@@ -29,8 +29,6 @@ std::string sizeOf(const std::string &x, const TensorInfo &info, size_t dim);
 /// The sizes [first, last) as texts.
 std::vector<std::string> sizesOf(const std::string &x, const TensorInfo &info, size_t first,
                                  size_t last);
-/// `x[:, :, index]`, where `index` is that of dimension `dim`.
-std::string indexed(const std::string &x, size_t dim, const std::string &index);
 /// Numbers as a tuple.
 std::string tupleOf(const std::vector<int64_t> &numbers);
 using importer::tupleOf;

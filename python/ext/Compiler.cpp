@@ -27,7 +27,6 @@ struct Library {
   X(chips)                                                                                         \
   X(occupancy)                                                                                     \
   X(import_aten)                                                                                   \
-  X(aten_operations)                                                                               \
   X(import_onnx)                                                                                   \
   X(onnx_operators)                                                                                \
   X(operations)                                                                                    \
@@ -429,10 +428,6 @@ static PyObject *importAten(PyObject *, PyObject *graph) {
                                                             : nullptr;
 }
 
-static PyObject *atenOperations(PyObject *, PyObject *) {
-  return requireLibrary() ? decoded(library.aten_operations()) : nullptr;
-}
-
 static PyObject *importOnnx(PyObject *, PyObject *graph) {
   const char *text = nullptr;
   return PyArg_Parse(graph, "s", &text) && requireLibrary() ? decoded(library.import_onnx(text))
@@ -457,7 +452,6 @@ static PyMethodDef compilerFunctions[] = {
      "that "
      "is not known"},
     {"import_aten", importAten, METH_O, "import_aten(graph): a program for a graph, JSON for JSON"},
-    {"aten_operations", atenOperations, METH_NOARGS, "the ATen operations that are known, as JSON"},
     {"import_onnx", importOnnx, METH_O, "import_onnx(graph): a program for a graph, JSON for JSON"},
     {"onnx_operators", onnxOperators, METH_NOARGS, "the ONNX operators that are known, as JSON"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},

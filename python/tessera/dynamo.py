@@ -100,9 +100,7 @@ def coverage(model: Callable, *args: Any, **kwargs: Any) -> Coverage:
                 found.compiled[name] += 1
         return graph
 
-    torch._dynamo.reset()
     torch.compile(model, backend=lambda module, given: _traced(module, given, count))(
         *args, **kwargs
     )
-    torch._dynamo.reset()
     return found

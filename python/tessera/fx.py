@@ -1,7 +1,7 @@
 """FX graphs of ATen operations as functions of the language.
 
-`Graph` divides a graph into parts. The compiler translates the operations that it knows
-(`lib/Import`); the others are run by PyTorch between the compiled parts.
+The compiler translates the operations that it knows (`lib/Import`); PyTorch runs the others between
+the compiled parts of the graph.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import operator
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,19 +21,14 @@ from . import _tessera, compiler
 from .errors import ArgumentError, CompileError
 from .function import Function
 from .program import define
+from .types import BY_NAME, DType
 
-_DTYPES = {
-    torch.float64: "fp64",
-    torch.float32: "fp32",
-    torch.bfloat16: "bf16",
-    torch.float16: "fp16",
-    torch.int64: "int64",
-    torch.int32: "int32",
-    torch.int16: "int16",
-    torch.int8: "int8",
-    torch.uint8: "uint8",
-    torch.bool: "bool",
-}
+# Nodes that give values to a graph: its arguments, and the constants of its module.
+_GIVEN = ("placeholder", "get_attr")
+# Parts have at least so many operations, and end where the fewest values live on among so many
+# operations on both sides. A layer of a model has some tens of operations.
+_LEAST_PART = 24
+_REACH = 48
 # Operations whose result shares the memory of their operand.
 _VIEWS = {
     "aten.view.default",
@@ -55,6 +51,20 @@ def name_of(target: Any) -> str:
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
     return f"operator.{getattr(target, '__name__', target)}"
+
+
+def _dtype(dtype: torch.dtype) -> DType | None:
+    return BY_NAME.get(str(dtype).removeprefix("torch."))
+
+
+def _value(node: fx.Node) -> Any:
+    """An example of the node's value."""
+    if "val" in node.meta or node.op != "get_attr":
+        return node.meta.get("val")
+    value: Any = node.graph.owning_module
+    for name in node.target.split("."):
+        value = getattr(value, name, None)
+    return value
 
 
 def _arguments(node: fx.Node) -> dict[str, Any]:
@@ -82,7 +92,8 @@ def _json(value: Any, names: dict[fx.Node, str]) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, torch.dtype):
-        return {"dtype": _DTYPES.get(value, str(value))}
+        dtype = _dtype(value)
+        return {"dtype": dtype.name if dtype else str(value)}
     return {"str": str(value)}
 
 
@@ -90,12 +101,11 @@ def _type(value: Any) -> dict | None:
     """The type of a tensor; None for what the language does not have."""
     if value is None:  # a result that nobody wants
         return {"dtype": "none", "shape": []}
-    if not isinstance(value, torch.Tensor) or value.dtype not in _DTYPES:
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None
-    if value.layout is not torch.strided:
-        return None
+    dtype = _dtype(value.dtype)
     shape = [size if isinstance(size, int) else str(size) for size in value.shape]
-    return {"dtype": _DTYPES[value.dtype], "shape": shape}
+    return {"dtype": dtype.name, "shape": shape} if dtype else None
 
 
 def _is_number(value: Any) -> bool:
@@ -109,7 +119,7 @@ def _is_view(node: fx.Node) -> bool:
 
 def _record(node: fx.Node, names: dict[fx.Node, str]) -> dict | None:
     """One operation for the compiler; None if a result has no type of the language."""
-    value = node.meta.get("val")
+    value = _value(node)
     record = {"name": names.get(node, node.name), "op": name_of(node.target)}
     record["args"] = {key: _json(one, names) for key, one in _arguments(node).items()}
     if isinstance(value, (tuple, list)):
@@ -135,14 +145,22 @@ def unsupported(graph: fx.Graph) -> dict[fx.Node, str]:
     """The operations that PyTorch has to run, and why."""
     found: dict[fx.Node, str] = {}
     inputs, records, by_name = [], [], {}
+    untyped: set[fx.Node] = set()
     for node in graph.nodes:
         by_name[node.name] = node
-        if node.op == "placeholder":
-            inputs.append({"name": node.name, **(_type(node.meta.get("val")) or {})})
+        if node.op in _GIVEN:
+            value = _value(node)
+            kind = None if value is None else _type(value)
+            if kind or _is_number(value):
+                inputs.append({"name": node.name, **(kind or {})})
+            else:
+                untyped.add(node)
         elif node.op == "call_function":
             record = _record(node, {})
             if record is None:
                 found[node] = "a result has a type that the language does not have"
+            elif not untyped.isdisjoint(node.all_input_nodes):
+                found[node] = "an operand has a type that the language does not have"
             else:
                 records.append(record)
         elif node.op != "output":
@@ -172,7 +190,7 @@ class Part:
             if node not in wanted and all(user in inside for user in node.users):
                 continue
             wanted.add(node)
-            if _is_number(node.meta.get("val")) or _is_view(node):
+            if _is_number(_value(node)) or _is_view(node):
                 self.views.append(node)
                 wanted.update(one for one in node.all_input_nodes if one in inside)
         self.views.reverse()
@@ -185,7 +203,7 @@ class Part:
         sizes = {
             str(size): None
             for node in self.inputs
-            if isinstance(value := node.meta.get("val"), torch.Tensor)
+            if isinstance(value := _value(node), torch.Tensor)
             for size in value.shape
             if not isinstance(size, int)
         }
@@ -193,7 +211,7 @@ class Part:
         names |= {node: f"v{i}" for i, node in enumerate(self.nodes)}
         inputs, given = [], []
         for node in self.inputs:
-            value = node.meta.get("val")
+            value = _value(node)
             if _is_number(value):
                 if str(value) in sizes and str(value).isidentifier():
                     inputs.append({"name": names[node], "size": str(value)})
@@ -218,7 +236,7 @@ def _root(node: fx.Node) -> fx.Node:
     return node
 
 
-def split(nodes: list[fx.Node], least: int = 24, reach: int = 48) -> list[list[fx.Node]]:
+def split(nodes: list[fx.Node]) -> list[list[fx.Node]]:
     """Divides operations that could be one part where few values live on, so that the time to
     compile grows with the number of operations, and repeated layers become equal parts. Parts end
     behind a value that several operations read: it would be stored in any case."""
@@ -240,10 +258,10 @@ def split(nodes: list[fx.Node], least: int = 24, reach: int = 48) -> list[list[f
     parts: list[list[fx.Node]] = [[]]
     for index, node in enumerate(nodes):
         parts[-1].append(node)
-        if len(parts[-1]) < least or len(nodes) - index <= least:
+        if len(parts[-1]) < _LEAST_PART or len(nodes) - index <= _LEAST_PART:
             continue
-        around = live[max(0, index - reach) : index + reach + 1]
-        is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
+        around = live[max(0, index - _REACH) : index + _REACH + 1]
+        is_tensor = isinstance(_value(node), torch.Tensor)
         least_alive = min((one for one in around if one > 0), default=0)
         if is_tensor and readers.get(node, 0) > 1 and live[index] <= least_alive:
             parts.append([])
@@ -256,7 +274,7 @@ def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.No
     level: dict[fx.Node, int] = {}
     groups: dict[int, list[fx.Node]] = {}
     for node in graph.nodes:
-        if node.op in ("placeholder", "output", "get_attr"):
+        if node.op == "output" or node.op in _GIVEN:
             continue
         # PyTorch starts with what needs nothing of the graph, such as random numbers.
         kind = int(node in foreign)
@@ -281,20 +299,22 @@ class GraphFunction(Function):
     _is_recordable = False
 
 
-_KNOWN: dict[tuple, Function] = {}
+# Equal parts are one function, as long as a graph uses it.
+_KNOWN: weakref.WeakValueDictionary[tuple, Function] = weakref.WeakValueDictionary()
 
 
 class Compiled:
     """One part: its function, or PyTorch's operations if it cannot be compiled."""
 
-    def __init__(self, part: Part, name: str, options: dict[str, Any] | None):
+    def __init__(self, part: Part, number: int, options: dict[str, Any] | None):
         self.part = part
-        self.text, self.inputs = part.source(name)
+        self.text, self.inputs = part.source("graph")
         key = (self.text, json.dumps(options, sort_keys=True, default=str))
-        if key not in _KNOWN:
-            _KNOWN[key] = define(self.text, name, options, GraphFunction)
-        self.function = _KNOWN[key]
-        self.__name__ = name
+        function = _KNOWN.get(key)
+        if function is None:
+            function = _KNOWN[key] = define(self.text, "graph", options, GraphFunction)
+        self.function = function
+        self.__name__ = f"graph_{number}"
         self._eager: Callable | None = None
 
     def __call__(self, *args: Any) -> Any:
@@ -319,9 +339,9 @@ class Compiled:
 
     def _size(self, graph: fx.Graph, node: fx.Node, made: dict) -> fx.Node:
         """An integer that is the size of an argument."""
-        wanted = str(node.meta["val"])
+        wanted = str(_value(node))
         for one in self.inputs:
-            value = one.meta.get("val")
+            value = _value(one)
             if isinstance(value, torch.Tensor):
                 for dim, size in enumerate(value.shape):
                     if str(size) == wanted:
@@ -336,7 +356,7 @@ def compile_graph(module: fx.GraphModule, options: dict[str, Any] | None = None)
     graph = fx.Graph()
     made: dict[fx.Node, fx.Node] = {}
     for node in module.graph.nodes:
-        if node.op in ("placeholder", "get_attr"):
+        if node.op in _GIVEN:
             made[node] = graph.node_copy(node, lambda one: made[one])
     count = 0
     for step in order:
@@ -344,8 +364,7 @@ def compile_graph(module: fx.GraphModule, options: dict[str, Any] | None = None)
             made[step] = graph.node_copy(step, lambda one: made[one])
             continue
         if step.outputs:
-            compiled = Compiled(step, "graph", options)
-            compiled.__name__ = f"graph_{count}"
+            compiled = Compiled(step, count, options)
             count += 1
             results = graph.call_function(compiled, tuple(made[one] for one in compiled.inputs))
         for number, node in enumerate(step.outputs):

@@ -14,8 +14,6 @@
 
 namespace tessera {
 
-using AtenProgram = ImportedProgram;
-
 /// Translates a graph, given as JSON:
 ///
 ///     {"name": "graph",
@@ -27,10 +25,7 @@ using AtenProgram = ImportedProgram;
 /// An input without a type is an integer. A node with several results has "results" in place of
 /// "dtype" and "shape". Arguments are numbers, bools, null, lists, {"ref": name}, {"float": "inf"},
 /// {"str": text} and {"dtype": name}, by the names of the operation's schema.
-llvm::Expected<AtenProgram> importAten(llvm::StringRef json);
-
-/// The operations that can be translated, in alphabetical order.
-std::vector<std::string> atenOperations();
+llvm::Expected<ImportedProgram> importAten(llvm::StringRef json);
 
 } // namespace tessera
 

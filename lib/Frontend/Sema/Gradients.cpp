@@ -464,6 +464,14 @@ static bool addParameter(Args &args, size_t i, size_t k, const Value &value,
   return true;
 }
 
+/// The function that is made of another one.
+static Value derived(Args &args, const Value &function, const GradientRequest &request) {
+  Value value = function;
+  value.function =
+      makeGradient(args.in.program, *function.function, request, function.elements != nullptr);
+  return value.function ? value : Value::error();
+}
+
 /// grad, value_and_grad, vjp and jvp: functions.
 static Value gradientOf(Args &args) {
   const Value &function = args[0];
@@ -504,13 +512,7 @@ static Value gradientOf(Args &args) {
                                std::to_string(*results));
     request.results = unsigned(*results);
   }
-  UserFunction *made =
-      makeGradient(args.in.program, *function.function, request, function.elements != nullptr);
-  if (!made)
-    return Value::error();
-  Value value = function;
-  value.function = made;
-  return value;
+  return derived(args, function, request);
 }
 
 /// checkpoint: a function.
@@ -525,13 +527,7 @@ static Value checkpointOf(Args &args) {
     return args.error(1, "expected 'auto', 'nothing', 'everything', 'contractions' or a tuple of "
                          "names for 'policy' of 'checkpoint', found " +
                              describe(args[1]));
-  UserFunction *made =
-      makeGradient(args.in.program, *function.function, request, function.elements != nullptr);
-  if (!made)
-    return Value::error();
-  Value value = function;
-  value.function = made;
-  return value;
+  return derived(args, function, request);
 }
 
 static Value checkpointName(Args &args) {

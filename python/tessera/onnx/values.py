@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import CompileError
+from ..types import BY_NAME
 from .definitions import schema_of
 from .read import package
 from .sizes import Size, combine, symbolic
@@ -14,18 +15,7 @@ from .sizes import Size, combine, symbolic
 if TYPE_CHECKING:
     import onnx
 
-DTYPES = {
-    "float64": "fp64",
-    "float32": "fp32",
-    "bfloat16": "bf16",
-    "float16": "fp16",
-    "int64": "int64",
-    "int32": "int32",
-    "int16": "int16",
-    "int8": "int8",
-    "uint8": "uint8",
-    "bool": "bool",
-}
+DTYPES = {name: dtype.name for name, dtype in BY_NAME.items() if not name.startswith("float8")}
 # Elements of a constant that the program may need to know: shapes, axes, pads.
 MOST_ELEMENTS = 1024
 # Constants that are computed when the model is imported.
