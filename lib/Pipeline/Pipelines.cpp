@@ -59,6 +59,9 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(gir::createGraphLowerScatterAdd());
     functions.addPass(gir::createGraphDropChecks());
     functions.addPass(gir::createGraphSplitScans({.sms = machine.cores}));
+    functions.addPass(gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment}));
+    functions.addPass(gir::createGraphUnrollWindows());
+    functions.addPass(gir::createGraphLowerPadding());
     functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment}));
     functions.addPass(gir::createGraphStoreOperands());
   }

@@ -38,8 +38,15 @@ SymExpr tessera::linearIndex(llvm::ArrayRef<SymExpr> shape, llvm::ArrayRef<SymEx
 /// Whether finding an element takes more than an index.
 static bool isComputed(mlir::Value value) {
   auto op = llvm::dyn_cast_or_null<gir::GraphOpInterface>(value.getDefiningOp());
-  return op && op->getNumOperands() &&
-         (op.getReduction() || op.getScalarBody().kind != gir::ScalarBody::Identity);
+  if (!op || !op->getNumOperands())
+    return false;
+  gir::ScalarBody body = op.getScalarBody();
+  // A selection only says which of two elements is wanted, and integers say where they are.
+  bool isInteger = tensorType(value).getElementType().isInteger();
+  bool isChoice = body.kind == gir::ScalarBody::Map &&
+                  (body.op == ScalarOp::Where ||
+                   (isInteger && scalarOpInfo(body.op).rule != TypeRule::Integer));
+  return op.getReduction() || (body.kind != gir::ScalarBody::Identity && !isChoice);
 }
 
 /// Whether an element's number is found by a division. One of sizes alone is known before the
@@ -258,10 +265,43 @@ Expr Puller::widened(mlir::Operation *op, Expr e) {
   return pool.cast(e, mlir::Float32Type::get(type.getContext()), false, op->getLoc());
 }
 
+/// The tensor whose elements a view or a padding shows.
+static mlir::Value shownBy(mlir::Value value) {
+  while (auto op = llvm::dyn_cast_or_null<gir::GraphOpInterface>(value.getDefiningOp())) {
+    gir::ScalarBody body = op.getScalarBody();
+    unsigned shown = 0;
+    if (body.kind == gir::ScalarBody::Map && body.op == ScalarOp::Where)
+      shown = op->getOperand(1).getDefiningOp<gir::ConstantOp>() ? 2 : 1;
+    else if (body.kind != gir::ScalarBody::Identity || op.getReduction() || !op->getNumOperands())
+      break;
+    value = op->getOperand(shown);
+  }
+  return value;
+}
+
+bool Puller::reduces(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op || stored.contains(value))
+    return false;
+  auto [it, isNew] = reducing.try_emplace(value, false);
+  if (!isNew)
+    return it->second;
+  auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
+  bool result = (indexed && indexed.getReduction()) ||
+                llvm::any_of(op->getOperands(), [&](mlir::Value each) { return reduces(each); });
+  return reducing[value] = result;
+}
+
 Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
   mlir::Operation *op = value.getDefiningOp();
   mlir::Location loc = op->getLoc();
   mlir::Type type = tensorType(value).getElementType();
+  // Each window would repeat the reductions of its elements.
+  if (auto window = llvm::dyn_cast<gir::WindowOp>(op))
+    if (mlir::Value shown = shownBy(window.getInput()); reduces(shown)) {
+      cut = cut ? cut : Cut{shown, "windows of it are read", true};
+      return pool.constant(0, type);
+    }
   // A reshape of a contiguous tensor keeps the element number.
   if (auto reshape = llvm::dyn_cast<gir::ReshapeOp>(op))
     if (Expr element = pullReshape(reshape, index))

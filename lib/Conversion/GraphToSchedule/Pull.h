@@ -41,6 +41,8 @@ private:
   Expr pullBody(gir::GraphOpInterface op, const IterationPoint &point,
                 const std::vector<SymExpr> &index);
   Expr widened(mlir::Operation *op, Expr e);
+  /// Whether computing the value takes a reduction.
+  bool reduces(mlir::Value value);
   Expr needsStore(mlir::Value reshape, mlir::Type type);
   SymExpr place(mlir::Value tensor, Expr value, SymExpr size);
   Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
@@ -56,6 +58,7 @@ private:
   /// The reshapes on the way from the output whose inputs are addressed by quotients and
   /// remainders.
   std::vector<mlir::Value> reshapes;
+  llvm::DenseMap<mlir::Value, bool> reducing;
   /// One name per reduced dimension of an operation, wherever it is asked for: equal elements stay
   /// equal.
   std::map<std::pair<mlir::Operation *, unsigned>, std::string> reducedDims;

@@ -25,14 +25,28 @@ static bool isContiguous(mlir::BlockArgument argument) {
   return function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) != nullptr;
 }
 
-static bool hasUnalignedRows(mlir::BlockArgument argument, const SizeFacts &facts,
+static bool hasUnalignedRows(mlir::BlockArgument argument, unsigned joined, const SizeFacts &facts,
                              int64_t rowAlignment) {
   auto type = llvm::cast<gir::TensorType>(argument.getType());
   unsigned bits = type.getElementType().getIntOrFloatBitWidth();
   if (type.getRank() < 2 || bits < 8 || bits > 16 || !isContiguous(argument))
     return false;
-  int64_t divisor = facts.divisor(type.getShape().back());
+  int64_t divisor = 1;
+  for (SymExpr size : type.getShape().take_back(joined))
+    divisor *= facts.divisor(size);
   return rowBytes(type, divisor) % rowAlignment != 0;
+}
+
+/// The number of last dimensions that are one row: several if all of them are summed.
+static unsigned joinedDims(gir::ContractOp product, unsigned operand) {
+  llvm::ArrayRef<int64_t> summed = operand ? product.getRhsContract() : product.getLhsContract();
+  mlir::Value value = product->getOperand(operand);
+  int64_t rank = llvm::cast<gir::TensorType>(value.getType()).getRank();
+  unsigned count = 0;
+  while (llvm::isa<mlir::BlockArgument>(value) && int64_t(count) < rank &&
+         llvm::is_contained(summed, rank - 1 - count))
+    ++count;
+  return std::max(1u, count);
 }
 
 /// The argument that an operand is, seen through views of it.
@@ -83,7 +97,8 @@ struct AlignOperands : gir::impl::GraphAlignOperandsBase<AlignOperands> {
     function.walk([&](gir::ContractOp product) {
       for (unsigned i = 0; i < product->getNumOperands(); ++i)
         if (mlir::BlockArgument argument = argumentOf(product->getOperand(i)))
-          if (hasUnalignedRows(argument, facts, rowAlignment) && paysOff(product, i, facts))
+          if (hasUnalignedRows(argument, joinedDims(product, i), facts, rowAlignment) &&
+              paysOff(product, i, facts))
             arguments.insert(argument);
     });
     mlir::OpBuilder builder(function.getBody());

@@ -24,8 +24,9 @@ namespace tessera::sched {
 #include "tessera/Dialect/Schedule/Transforms/Passes.h.inc"
 } // namespace tessera::sched
 
-/// From this number of rows on, a batch is enough for a tile.
-static constexpr int64_t kManyRows = 512;
+/// From this number of rows on, a batch is enough for a tile of a CPU. On GPUs a tile ends where a
+/// batch does: batches whose rows are no multiple of a warpgroup's leave a part of it empty.
+static constexpr int64_t kManyRows = 512, kTileRows = 64;
 
 static SmallVector<SymExpr> expressions(ArrayAttr texts) {
   return llvm::map_to_vector(texts.getAsRange<StringAttr>(), [](StringAttr text) {
@@ -310,7 +311,7 @@ static bool multipliesByMatrix(KernelOp kernel, const Run &run) {
 }
 
 /// Merges the batch and row dimensions of a contraction with a matrix that all batches share.
-static void mergeRows(KernelOp kernel, const SizeFacts &facts) {
+static void mergeRows(KernelOp kernel, const MachineModel &machine, const SizeFacts &facts) {
   SmallVector<StoreOp> stores;
   WalkResult result = kernel.walk([&](Operation *op) {
     if (auto store = dyn_cast<StoreOp>(op); store && !store.getSum() && store.getPlaces().empty())
@@ -321,23 +322,33 @@ static void mergeRows(KernelOp kernel, const SizeFacts &facts) {
   });
   if (result.wasInterrupted() || stores.empty())
     return;
-  // The longest run of leading dimensions of the result.
-  SmallVector<StringAttr> leading;
-  for (SymExpr e : expressions(stores.front().getIndex())) {
-    DimAttr dim = e.isSymbol() ? kernel.getDim(e.symbolName()) : DimAttr();
-    if (!dim || !dim.isParallel())
-      break;
-    leading.push_back(dim.getName());
-  }
-  for (; leading.size() > 1; leading.pop_back()) {
-    Run run(kernel, leading);
+  auto isMerged = [&](ArrayRef<StringAttr> names) {
+    Run run(kernel, names);
     int64_t rows = facts.hint(run.rowsOfOne());
     bool isStored = llvm::all_of(
         stores, [&](StoreOp store) { return run.occursIn(expressions(store.getIndex())); });
-    if (rows < kManyRows && facts.hint(run.getSize()) > rows && isStored &&
-        multipliesByMatrix(kernel, run) && run.travelsTogether())
-      return run.merge();
+    bool isPartial = machine.isGpu ? rows % kTileRows != 0 : rows < kManyRows;
+    if (!isPartial || facts.hint(run.getSize()) <= rows || !isStored ||
+        !multipliesByMatrix(kernel, run) || !run.travelsTogether())
+      return false;
+    run.merge();
+    return true;
+  };
+  // The longest run of dimensions of the result; on CPUs, of its leading ones.
+  SmallVector<StringAttr> names;
+  for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
+    if (machine.isGpu && dim.isParallel())
+      names.push_back(dim.getName());
+  for (SymExpr e : expressions(stores.front().getIndex())) {
+    DimAttr dim = e.isSymbol() ? kernel.getDim(e.symbolName()) : DimAttr();
+    if (machine.isGpu || !dim || !dim.isParallel())
+      break;
+    names.push_back(dim.getName());
   }
+  for (size_t length = names.size(); length > 1; --length)
+    for (size_t first = 0; first + length <= (machine.isGpu ? names.size() : length); ++first)
+      if (isMerged(ArrayRef(names).slice(first, length)))
+        return;
 }
 
 /// The dimensions of a list in runs that can be merged: the longest ones.
@@ -420,8 +431,7 @@ struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims>
         return;
       mergeElementwise(kernel);
       mergeReduced(kernel);
-      if (!machine.isGpu)
-        mergeRows(kernel, facts);
+      mergeRows(kernel, machine, facts);
     };
     if (failed(forEachKernel(getOperation(), target, cores, perform)))
       signalPassFailure();

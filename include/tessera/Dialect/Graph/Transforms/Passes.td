@@ -346,4 +346,131 @@ def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
+  let summary = "store windows that a contraction reads as a matrix";
+  let description = [{
+    Stores an operand of a contraction that shows windows of a tensor (`gir.window`, seen through
+    other views) with `gir.materialize`. In the stored tensor all that is summed is in one place, in
+    the order of the other operand: in place of the first dimension that is summed, or behind all
+    others if the rows would not be aligned for bulk copies.
+
+    **Why.** An element of a convolution's operand is at a sum of indices, and along a window there
+    are few elements: a tile of tensor cores would be mostly empty. Stored windows are rows of a
+    matrix, and the contraction has one K dimension of all that is summed.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with `gir.materialize … isolated` of such operands.
+
+    **Declines.** The pass leaves an operand alone
+
+    - if there are at most 64 terms, and a side of the product has less than 16 elements: rows,
+      columns, or what is summed, as in a convolution of single channels (`gir-unroll-windows`);
+    - if the copy would have more than 4 GiB.
+
+    Before:
+    ```mlir
+    %1 = gir.window %x dims [2] sizes [3] steps [1] dilations [1]
+       : !gir.tensor<N, C, 58, f32> -> !gir.tensor<N, C, 56, 3, f32>
+    %2 = gir.contract %1, %w batch [] x [] over [1, 3] x [1, 2]
+       : (!gir.tensor<N, C, 56, 3, f32>, !gir.tensor<O, C, 3, f32>) -> !gir.tensor<N, 56, O, f32>
+    ```
+    After:
+    ```mlir
+    %1 = gir.window %x dims [2] sizes [3] steps [1] dilations [1]
+       : !gir.tensor<N, C, 58, f32> -> !gir.tensor<N, C, 56, 3, f32>
+    %2 = gir.transpose %1 perm [0, 1, 3, 2]
+       : !gir.tensor<N, C, 56, 3, f32> -> !gir.tensor<N, C, 3, 56, f32>
+    %3 = gir.materialize %2 isolated : !gir.tensor<N, C, 3, 56, f32>
+    %4 = gir.contract %3, %w batch [] x [] over [1, 2] x [1, 2]
+       : (!gir.tensor<N, C, 3, 56, f32>, !gir.tensor<O, C, 3, f32>) -> !gir.tensor<N, 56, O, f32>
+    ```
+  }];
+  let options = [
+    Option<"rowAlignment", "row-alignment", "int64_t", /*default=*/"16",
+           "the alignment in bytes of rows that bulk copies read">
+  ];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
+def GraphUnrollWindows : Pass<"gir-unroll-windows", "::mlir::func::FuncOp"> {
+  let summary = "write out reductions of small windows";
+  let description = [{
+    Replaces reductions and contractions of at most 64 terms over the elements of windows
+    (`gir.window`) by maps of slices, one for each term.
+
+    **Why.** A pooling or a convolution of single channels has few terms and many results. Their
+    windows overlap, so that the results are best computed like those of elementwise operations:
+    tiles along memory, and each window in one thread.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with maps in place of such reductions. Sums are maps in the type in
+    which they accumulate.
+
+    **Declines.** Windows whose size a call determines, and reductions of bools, stay. The pass cannot
+    fail.
+
+    Before:
+    ```mlir
+    %1 = gir.window %x dims [0] sizes [2] steps [2] dilations [1]
+       : !gir.tensor<56, f32> -> !gir.tensor<28, 2, f32>
+    %2 = gir.reduce max %1 dims [1] : !gir.tensor<28, 2, f32> -> !gir.tensor<28, f32>
+    ```
+    After:
+    ```mlir
+    %1 = gir.window %x dims [0] sizes [2] steps [2] dilations [1]
+       : !gir.tensor<56, f32> -> !gir.tensor<28, 2, f32>
+    %2 = gir.slice %1 starts ["0", "0"] steps [1, 1]
+       : !gir.tensor<28, 2, f32> -> !gir.tensor<28, 1, f32>
+    %3 = gir.reshape %2 : !gir.tensor<28, 1, f32> -> !gir.tensor<28, f32>
+    %4 = gir.slice %1 starts ["0", "1"] steps [1, 1]
+       : !gir.tensor<28, 2, f32> -> !gir.tensor<28, 1, f32>
+    %5 = gir.reshape %4 : !gir.tensor<28, 1, f32> -> !gir.tensor<28, f32>
+    %6 = gir.map maximum(%3, %5)
+       : (!gir.tensor<28, f32>, !gir.tensor<28, f32>) -> !gir.tensor<28, f32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
+def GraphLowerPadding : Pass<"gir-lower-padding", "::mlir::func::FuncOp"> {
+  let summary = "rewrite concatenations with constants into selections";
+  let description = [{
+    Replaces a `gir.concat` of one tensor with constants by a `where` over the index: the constant
+    where its part is, and elsewhere an element of the tensor (`gir.gather`).
+
+    **Why.** A concatenation is put together from pieces, by a kernel for each, and is stored. A
+    selection is part of the kernel that needs the padded tensor.
+
+    **Input form.** Graph IR.
+
+    **Output form.** Graph IR in which concatenations have at least two tensors.
+
+    **Declines.** Concatenations of several tensors stay. The pass cannot fail.
+
+    Before:
+    ```mlir
+    %0 = gir.constant 0.0 : f32 : !gir.tensor<B, 1, f32>
+    %1 = gir.concat 1(%x, %0)
+       : (!gir.tensor<B, S, f32>, !gir.tensor<B, 1, f32>) -> !gir.tensor<B, "S + 1", f32>
+    ```
+    After:
+    ```mlir
+    %0 = gir.iota 1 : !gir.tensor<B, "S + 1", i64>
+    %1 = gir.gather %x(%0) dims [1] rest [0]
+       : (!gir.tensor<B, S, f32>, !gir.tensor<B, "S + 1", i64>) -> !gir.tensor<B, "S + 1", f32>
+    %2 = gir.size "S" : !gir.tensor<i64>
+    %3 = gir.broadcast %2 dims [] : !gir.tensor<i64> -> !gir.tensor<B, "S + 1", i64>
+    %4 = gir.map ge(%0, %3)
+       : (!gir.tensor<B, "S + 1", i64>, !gir.tensor<B, "S + 1", i64>) -> !gir.tensor<B, "S + 1", i1>
+    %5 = gir.constant 0.0 : f32 : !gir.tensor<B, "S + 1", f32>
+    %6 = gir.map where(%4, %5, %1)
+       : (!gir.tensor<B, "S + 1", i1>, !gir.tensor<B, "S + 1", f32>, !gir.tensor<B, "S + 1", f32>)
+       -> !gir.tensor<B, "S + 1", f32>
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 #endif

@@ -1,0 +1,155 @@
+//===- UnrollWindows.cpp - Small windows as elementwise operations ---------===//
+#include "tessera/Dialect/Graph/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Graph/Analysis/Windows.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+
+using namespace mlir;
+using namespace tessera;
+
+namespace tessera::gir {
+#define GEN_PASS_DEF_GRAPHUNROLLWINDOWS
+#include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
+} // namespace tessera::gir
+
+static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
+
+/// The number of elements of dimensions; 0 if a size is not known or there are too many.
+static int64_t countOf(gir::TensorType type, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    SymExpr size = type.getDim(dim);
+    if (!size.isConstant() || size.constantValue() > gir::kMostUnrolled)
+      return 0;
+    count *= size.constantValue();
+  }
+  return count <= gir::kMostUnrolled ? count : 0;
+}
+
+/// The tensor without dimensions, at one index along them, and with other dimensions in order.
+static Value at(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> dims,
+                int64_t number, ArrayRef<int64_t> order) {
+  gir::TensorType type = tensorType(value);
+  SmallVector<SymExpr> starts(type.getRank(), SymExpr(0)), shape(type.getShape());
+  for (int64_t dim : llvm::reverse(dims)) {
+    int64_t size = type.getDim(dim).constantValue();
+    starts[dim] = SymExpr(number % size);
+    shape[dim] = SymExpr(1);
+    number /= size;
+  }
+  SmallVector<int64_t> permutation(order);
+  permutation.append(dims.begin(), dims.end());
+  value = builder.createOrFold<gir::SliceOp>(loc, value, starts,
+                                             SmallVector<int64_t>(type.getRank(), 1), shape);
+  value = builder.createOrFold<gir::TransposeOp>(loc, value, permutation);
+  return builder.createOrFold<gir::ReshapeOp>(
+      loc, value, tensorType(value).getShape().drop_back(dims.size()));
+}
+
+/// Sums are exact to the accumulation type.
+static Value widened(OpBuilder &builder, Location loc, Value value) {
+  Type wide = gir::accumulationType(tensorType(value).getElementType());
+  return wide == tensorType(value).getElementType()
+             ? value
+             : Value(gir::CastOp::create(builder, loc, value, wide, false));
+}
+
+static Value rounded(OpBuilder &builder, Location loc, Value value, Type element) {
+  return tensorType(value).getElementType() == element
+             ? value
+             : Value(gir::CastOp::create(builder, loc, value, element, false));
+}
+
+static bool isArithmetic(gir::TensorType type) { return !type.isBool(); }
+
+static Value unrolled(OpBuilder &builder, gir::ReduceOp reduce) {
+  Location loc = reduce.getLoc();
+  Value input = reduce.getInput();
+  gir::TensorType type = tensorType(input);
+  int64_t count = countOf(type, reduce.getDims());
+  if (!gir::windowsOf(input) || count == 0 || !isArithmetic(type))
+    return {};
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (!llvm::is_contained(reduce.getDims(), dim))
+      kept.push_back(dim);
+  Value result;
+  for (int64_t i = 0; i < count; ++i) {
+    Value term = widened(builder, loc, at(builder, loc, input, reduce.getDims(), i, kept));
+    result = result ? gir::MapOp::create(builder, loc, reduceOpCombiner(reduce.getReduceOp()),
+                                         ValueRange{result, term})
+                    : term;
+  }
+  return rounded(builder, loc, result, tensorType(reduce.getResult()).getElementType());
+}
+
+namespace {
+/// A contraction of few terms.
+class Products {
+public:
+  Products(OpBuilder &builder, gir::ContractOp product)
+      : builder(builder), product(product), loc(product.getLoc()),
+        shape(tensorType(product).getShape()) {}
+
+  Value unrolled() {
+    int64_t count = countOf(tensorType(product.getLhs()), product.getLhsContract());
+    if (count == 0 || (!gir::windowsOf(product.getLhs()) && !gir::windowsOf(product.getRhs())))
+      return {};
+    Value sum;
+    for (int64_t i = 0; i < count; ++i) {
+      Value term = gir::MapOp::create(
+          builder, loc, ScalarOp::Mul,
+          ValueRange{factor(product.getLhs(), product.getLhsBatch(), product.getLhsContract(), i, 0),
+                     factor(product.getRhs(), product.getRhsBatch(), product.getRhsContract(), i,
+                            lhsFree())});
+      sum = sum ? gir::MapOp::create(builder, loc, ScalarOp::Add, ValueRange{sum, term}) : term;
+    }
+    return rounded(builder, loc, sum, tensorType(product).getElementType());
+  }
+
+private:
+  int64_t lhsFree() {
+    return tensorType(product.getLhs()).getRank() -
+           int64_t(product.getLhsBatch().size() + product.getLhsContract().size());
+  }
+
+  /// One term's factor in the shape of the result; its free dimensions are behind the batch and
+  /// `skipped` others.
+  Value factor(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t number,
+               int64_t skipped) {
+    SmallVector<int64_t> order(batch), places;
+    for (int64_t dim = 0; dim < tensorType(operand).getRank(); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contract, dim))
+        order.push_back(dim);
+    for (int64_t i = 0; i < int64_t(order.size()); ++i)
+      places.push_back(i < int64_t(batch.size()) ? i : i + skipped);
+    Value value = widened(builder, loc, at(builder, loc, operand, contract, number, order));
+    return builder.createOrFold<gir::BroadcastOp>(loc, value, shape, places);
+  }
+
+  OpBuilder &builder;
+  gir::ContractOp product;
+  Location loc;
+  SmallVector<SymExpr> shape;
+};
+
+struct UnrollWindows : gir::impl::GraphUnrollWindowsBase<UnrollWindows> {
+  void runOnOperation() override {
+    SmallVector<Operation *> ops;
+    for (Operation &op : getOperation().getOps())
+      if (isa<gir::ReduceOp, gir::ContractOp>(op))
+        ops.push_back(&op);
+    for (Operation *op : ops) {
+      OpBuilder builder(op);
+      auto reduce = dyn_cast<gir::ReduceOp>(op);
+      Value result = reduce ? unrolled(builder, reduce)
+                            : Products(builder, cast<gir::ContractOp>(op)).unrolled();
+      if (!result)
+        continue;
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
+    }
+  }
+};
+} // namespace
