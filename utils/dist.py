@@ -57,6 +57,8 @@ def stage(folder: Path, root: Path) -> None:
     package = root / "python" / "tessera"
     libraries = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", "libtessera*.so")
     shutil.copytree(folder / "python" / "tessera", package, ignore=libraries)
+    for metadata in (folder / "python").glob("*.dist-info"):  # PyTorch finds the backend by it
+        shutil.copytree(metadata, package.parent / metadata.name)
     for name in ("libtessera.so", "libtessera_rt.so"):  # once in the archive
         (package / name).symlink_to(Path("..", "..", "lib", name))
     shutil.copytree(TOP / "examples", root / "examples", ignore=unwanted)

@@ -29,6 +29,9 @@ _GIVEN = ("placeholder", "get_attr")
 # operations on both sides. A layer of a model has some tens of operations.
 _LEAST_PART = 24
 _REACH = 48
+# Operations that PyTorch's flags for convolutions concern, and those of the flags for products.
+_CONVOLUTIONS = {"aten.convolution.default", "aten.convolution_backward.default"}
+_PRODUCTS = {"aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.baddbmm.default"}
 # Operations whose result shares the memory of their operand.
 _VIEWS = {
     "aten.view.default",
@@ -236,6 +239,43 @@ def _root(node: fx.Node) -> fx.Node:
     return node
 
 
+def _rounds(backend: Any, operation: str) -> bool:
+    """Whether PyTorch may round factors in fp32 to TF32 on a GPU."""
+    try:
+        return bool(backend.allow_tf32)
+    except RuntimeError:  # its flags by operation are in use
+        return getattr(backend, operation).fp32_precision == "tf32"
+
+
+def _precision(node: fx.Node) -> str | None:
+    """The precision of the factors of a product in fp32 on a GPU, by PyTorch's flags."""
+    value = _value(node)
+    value = value[0] if isinstance(value, (tuple, list)) else value
+    if node.op != "call_function" or not isinstance(value, torch.Tensor):
+        return None
+    if value.device.type != "cuda" or value.dtype != torch.float32:
+        return None
+    name = name_of(node.target)
+    if name in _CONVOLUTIONS:
+        return "tf32" if _rounds(torch.backends.cudnn, "conv") else "fp32"
+    if name in _PRODUCTS:
+        return "tf32" if torch.backends.cuda.matmul.allow_tf32 else "fp32"
+    return None
+
+
+def split_by_precision(nodes: list[fx.Node]) -> list[list[fx.Node]]:
+    """Divides operations where the precision of products changes: a function has one."""
+    parts: list[list[fx.Node]] = [[]]
+    current = None
+    for node in nodes:
+        precision = _precision(node)
+        if precision and current and precision != current:
+            parts.append([])
+        current = precision or current
+        parts[-1].append(node)
+    return parts
+
+
 def split(nodes: list[fx.Node]) -> list[list[fx.Node]]:
     """Divides operations that could be one part where few values live on, so that the time to
     compile grows with the number of operations, and repeated layers become equal parts. Parts end
@@ -289,7 +329,8 @@ def partition(graph: fx.Graph, foreign: dict[fx.Node, str]) -> list[Part | fx.No
         if number % 2:
             order.extend(groups[number])
         else:
-            order.extend(Part(nodes) for nodes in split(groups[number]))
+            for nodes in split_by_precision(groups[number]):
+                order.extend(Part(part) for part in split(nodes))
     return order
 
 
@@ -309,6 +350,8 @@ class Compiled:
     def __init__(self, part: Part, number: int, options: dict[str, Any] | None):
         self.part = part
         self.text, self.inputs = part.source("graph")
+        if precisions := {one for node in part.nodes if (one := _precision(node))}:
+            options = {"matmul": precisions.pop(), **(options or {})}
         key = (self.text, json.dumps(options, sort_keys=True, default=str))
         function = _KNOWN.get(key)
         if function is None:

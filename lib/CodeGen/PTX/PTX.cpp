@@ -134,6 +134,17 @@ static bool hasMma(tile::KernelOp kernel) {
       .wasInterrupted();
 }
 
+/// Whether a kernel's parameters may have more bytes than all versions of PTX allow.
+static bool mayExceedParameters(LLVM::LLVMFuncOp function) {
+  constexpr uint64_t mostBytes = 4352, numberBytes = 8, tensorMapBytes = 128;
+  uint64_t bytes = 0;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    bool isTensorMap = function.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName()) != nullptr;
+    bytes += isTensorMap ? tensorMapBytes : numberBytes;
+  }
+  return bytes > mostBytes;
+}
+
 FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, scf::SCFDialect>();
@@ -180,8 +191,9 @@ FailureOr<PtxModule> ptx::lowerToPtx(ModuleOp module, const PtxOptions &options)
   PtxOptions wanted = options;
   if (!wanted.version)
     wanted.version = gpu->ptxVersion;
-  // PTX 8.1 introduced st.async.
-  if (llvm::any_of(result.kernels, [](const PtxKernel &kernel) { return kernel.cluster > 1; }))
+  // PTX 8.1 introduced st.async, and more than 4352 bytes of parameters.
+  if (llvm::any_of(functions->getOps<LLVM::LLVMFuncOp>(), mayExceedParameters) ||
+      llvm::any_of(result.kernels, [](const PtxKernel &kernel) { return kernel.cluster > 1; }))
     wanted.version = std::max(wanted.version, 81u);
   FailureOr<std::string> text = compile(*functions, *gpu, wanted, prepare);
   if (failed(text))

@@ -277,6 +277,28 @@ bool multiplies(const KernelPlan &plan) {
   return kinds.size() > 1;
 }
 
+/// Whether a reduction inside a stream is long work for the CTAs of `results` elements, while other
+/// SMs have none.
+bool leavesIdle(double work, double results, const MachineModel &machine) {
+  constexpr double longWork = 1 << 14; // scalar steps of a CTA
+  return results < machine.cores && work > longWork * results;
+}
+
+/// The bytes of a tile of rows of a contraction, which is multiplied with all columns in turn.
+double rowBytes(const ExprPool &pool, Expr r) {
+  constexpr double tileRows = 64;
+  unsigned bits = 8;
+  visitExprs({r->args[0]}, [&](Expr e) {
+    if (e->kind == ExprNode::Load)
+      bits = std::max(bits, e->type.getIntOrFloatBitWidth());
+  });
+  double depth = 1; // what only a call knows is assumed to fit
+  for (const std::string &dim : r->over)
+    if (SymExpr size = pool.dimSize(dim); size.isConstant())
+      depth *= double(size.constantValue());
+  return tileRows * depth * bits / 8;
+}
+
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
 std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                               KernelPlan &plan) {
@@ -290,6 +312,10 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
       elements *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
     total += elements;
   }
+  double outputElements = 1;
+  for (const std::string &dim : outputDims)
+    if (!plan.streamSet().count(dim))
+      outputElements *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
   std::vector<Expr> reductions = allReductions(plan);
   for (Expr r : reductions)
     total += work(pool, facts, r);
@@ -328,6 +354,12 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
         beside *= size;
       }
     double mine = work(pool, facts, r);
+    if (machine.isGpu && r->dependsOn(plan.streamSet()) &&
+        leavesIdle(mine, outputElements, machine))
+      return Cut{r->origin, "few results would be computed by as few CTAs"};
+    if (machine.sharedOfBlock && r->dependsOn(plan.streamSet()) && isContraction(pool, r) &&
+        rowBytes(pool, r) > double(machine.sharedOfBlock))
+      return Cut{r->origin, "its rows do not fit into shared memory while columns stream past"};
     if ((repeats - 1) * mine > 0.15 * (total - mine) ||
         (isExpensiveAgain(pool, facts, machine, r, beside, total) && !isContraction(pool, r)))
       return Cut{r->origin, "computing it again for every tile would cost more than storing it"};

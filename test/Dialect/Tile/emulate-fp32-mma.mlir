@@ -1,8 +1,8 @@
 // RUN: tessera-opt %s -tile-emulate-fp32-mma | FileCheck %s
 
-// A loop that only accumulates: the small products have a second carried accumulator.
+// A tile is summed from zero, the small products first, and added to the accumulator.
 // CHECK-LABEL: tile.kernel @carried
-// CHECK:         %[[SUMS:.*]]:2 = scf.for {{.*}} iter_args(%[[LARGE:.*]] = %{{.*}}, %[[SMALL:.*]] = %{{.*}})
+// CHECK:         %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}})
 // CHECK:           %[[X:.*]] = tile.load
 // CHECK:           %[[Y:.*]] = tile.load
 // CHECK:           %[[LEAST:.*]] = tile.map maximum(%[[X]], %{{.*}})
@@ -14,11 +14,12 @@
 // CHECK:           %[[HI:.*]] = tile.cast %[[FIRST]] : tensor<16x32xf32> -> tensor<16x32xtf32>
 // CHECK:           %[[REST:.*]] = tile.map sub(%[[X]], %[[FIRST]])
 // CHECK:           %[[LO:.*]] = tile.cast %[[REST]] : tensor<16x32xf32> -> tensor<16x32xtf32>
-// CHECK:           %[[NEXT:.*]] = tile.mma %[[HI]], %[[YHI:.*]], %[[LARGE]]
-// CHECK:           %[[A:.*]] = tile.mma %[[LO]], %[[YHI]], %[[SMALL]]
+// CHECK:           %[[ZERO:.*]] = tile.constant 0.0
+// CHECK:           %[[A:.*]] = tile.mma %[[LO]], %[[YHI:.*]], %[[ZERO]]
 // CHECK:           %[[B:.*]] = tile.mma %[[HI]], %{{.*}}, %[[A]]
-// CHECK:           scf.yield %[[NEXT]], %[[B]]
-// CHECK:         %[[SUM:.*]] = tile.map add(%[[SUMS]]#0, %[[SUMS]]#1)
+// CHECK:           %[[TILE:.*]] = tile.mma %[[HI]], %[[YHI]], %[[B]]
+// CHECK:           %[[NEXT:.*]] = tile.map add(%[[ACC]], %[[TILE]])
+// CHECK:           scf.yield %[[NEXT]]
 // CHECK:         tile.store %[[SUM]]
 tile.kernel @carried(%x: !tile.view<16x?xf32, strides = [?, 1]>, %y: !tile.view<?x16xf32, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>, %n: index) grid 1 {
   %c0 = arith.constant 0 : index
@@ -34,14 +35,14 @@ tile.kernel @carried(%x: !tile.view<16x?xf32, strides = [?, 1]>, %y: !tile.view<
   tile.return
 }
 
-// An operand that was widened from 16 bits is exact in tf32: one small MMA, added at once.
+// An operand that was widened from 16 bits is exact in tf32: one small MMA.
 // CHECK-LABEL: tile.kernel @widened
 // CHECK-COUNT-2: tile.mma
 // CHECK-NOT:     tile.mma
 // CHECK:         tile.map add
 // CHECK-LABEL: tile.kernel @both
 // CHECK-COUNT-1: tile.mma
-// CHECK-NOT:     tile.m
+// CHECK-NOT:     tile.mma
 // CHECK:         tile.store
 tile.kernel @widened(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %z: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
   %c0 = arith.constant 0 : index

@@ -16,7 +16,8 @@ std::optional<gir::Windows> gir::windowsOf(mlir::Value value) {
   int64_t rank = own.getRank(), more = type.getRank() - rank;
   int64_t position = *llvm::min_element(window.getDims());
   int64_t elements = int64_t(window.getDims().size());
-  if (more < 0 || own.getShape().drop_front(position) != type.getShape().drop_front(position + more))
+  if (more < 0 ||
+      own.getShape().drop_front(position) != type.getShape().drop_front(position + more))
     return std::nullopt;
   return Windows{position + more, rank - elements + more};
 }

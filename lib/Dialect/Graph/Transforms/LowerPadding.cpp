@@ -68,8 +68,7 @@ private:
   }
 
   Value where(ScalarOp comparison, Value at, SymExpr bound, Value part, Value other) {
-    Value condition =
-        gir::MapOp::create(builder, loc, comparison, ValueRange{at, number(bound)});
+    Value condition = gir::MapOp::create(builder, loc, comparison, ValueRange{at, number(bound)});
     Value constant = gir::ConstantOp::create(builder, loc, type,
                                              part.getDefiningOp<gir::ConstantOp>().getValue());
     return gir::MapOp::create(builder, loc, ScalarOp::Where,

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/SmallVectorExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tessera;
 
@@ -19,7 +21,7 @@ namespace tessera::gir {
 /// The side of the smallest matrix that tensor cores multiply.
 static constexpr double kSide = 16;
 /// The largest copy in bytes.
-static constexpr double kLargestCopy = double(int64_t(1) << 32);
+static constexpr double kLargestCopy = double(int64_t(1) << 30);
 
 static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
 
@@ -46,8 +48,8 @@ struct Side {
   /// The dimensions in the order of the stored copy. Elements of a window are behind a dimension of
   /// the same role, if possible before the positions, so that the copy's rows are those of the
   /// tensor. Sums are behind all others, if bulk copies could not read these rows.
-  SmallVector<int64_t> storedOrder(const gir::Windows &windows, const Side &other,
-                                   const SizeFacts &facts, int64_t rowAlignment) const {
+  SmallVector<int64_t> storedOrder(const gir::Windows &windows, const SizeFacts &facts,
+                                   int64_t rowAlignment) const {
     auto isSummed = [&](int64_t dim) { return llvm::is_contained(contract, dim); };
     int64_t after = -1;
     SmallVector<int64_t> rest;
@@ -71,7 +73,8 @@ struct Side {
       last *= facts.divisor(tensorType(value).getDim(dim));
     }
     if (bits <= 16 && last * bits / 8 % rowAlignment)
-      llvm::stable_sort(rest, [&](int64_t a, int64_t b) { return isSummed(a) < isSummed(b); });
+      std::stable_sort(rest.begin(), rest.end(),
+                       [&](int64_t a, int64_t b) { return isSummed(a) < isSummed(b); });
     SmallVector<int64_t> order = batch;
     order.append(rest);
     return order;
@@ -87,6 +90,100 @@ struct Side {
   }
 };
 
+/// A contraction, and the order in which an operand's windows are stored.
+class WindowProduct {
+public:
+  WindowProduct(gir::ContractOp product, const SizeFacts &facts, int64_t rowAlignment)
+      : product(product), facts(facts), rowAlignment(rowAlignment), builder(product),
+        loc(product.getLoc()),
+        lhs(product.getLhs(), product.getLhsBatch(), product.getLhsContract()),
+        rhs(product.getRhs(), product.getRhsBatch(), product.getRhsContract()) {}
+
+  void rewrite() {
+    for (auto [side, other] : {std::pair(&lhs, &rhs), std::pair(&rhs, &lhs)})
+      if (std::optional<SmallVector<int64_t>> order = storedOrder(*side, *other)) {
+        product.replaceAllUsesWith(stored(*side, *other, *order));
+        product.erase();
+        return;
+      }
+  }
+
+private:
+  static SmallVector<int64_t> allDims(const Side &side) {
+    return llvm::to_vector(llvm::seq<int64_t>(tensorType(side.value).getRank()));
+  }
+
+  double bytes(const Side &side) {
+    return side.size(allDims(side), facts) *
+           (tensorType(side.value).getElementType().getIntOrFloatBitWidth() / 8);
+  }
+
+  /// The order in which the windows of an operand are stored, if they are.
+  std::optional<SmallVector<int64_t>> storedOrder(const Side &side, const Side &other) {
+    std::optional<gir::Windows> windows = gir::windowsOf(side.value);
+    double terms = side.size(side.contract, facts);
+    bool isMatrix = side.size(side.free, facts) >= kSide && terms >= kSide &&
+                    other.size(other.free, facts) >= kSide;
+    if (!windows || (!isMatrix && terms <= gir::kMostUnrolled))
+      return std::nullopt;
+    if (bytes(side) > kLargestCopy &&
+        (side.free.empty() || !tensorType(side.value).getDim(side.free[0]).isConstant()))
+      return std::nullopt;
+    return side.storedOrder(*windows, facts, rowAlignment);
+  }
+
+  Value stored(Side &side, Side &other, ArrayRef<int64_t> order) {
+    // Views have their sums elsewhere; those of a weight are small.
+    if (other.value.getDefiningOp() && !other.value.getDefiningOp<gir::MaterializeOp>() &&
+        4 * bytes(other) < bytes(side)) {
+      SmallVector<int64_t> rows = other.batch;
+      rows.append(other.free);
+      rows.append(other.contract);
+      other.store(builder, loc, rows, "its rows are multiplied with stored windows");
+    }
+    double parts = std::ceil(bytes(side) / kLargestCopy);
+    if (parts <= 1)
+      return multiplied(side, order);
+    // The first dimension that only this operand has is divided.
+    int64_t dim = side.free[0];
+    int64_t size = tensorType(side.value).getDim(dim).constantValue();
+    int64_t step = std::max(int64_t(1), int64_t(double(size) / parts));
+    Value whole = side.value;
+    SmallVector<Value> results;
+    Side before = side;
+    for (int64_t begin = 0; begin < size; begin += step) {
+      SmallVector<SymExpr> starts(tensorType(whole).getRank(), SymExpr(0));
+      SmallVector<SymExpr> shape(tensorType(whole).getShape());
+      starts[dim] = SymExpr(begin);
+      shape[dim] = SymExpr(std::min(step, size - begin));
+      side = before;
+      side.value = builder.createOrFold<gir::SliceOp>(
+          loc, whole, starts, SmallVector<int64_t>(starts.size(), 1), shape);
+      results.push_back(multiplied(side, order));
+    }
+    size_t place = lhs.batch.size() + (&side == &rhs ? lhs.free.size() : 0);
+    return gir::ConcatOp::create(builder, loc, int64_t(place), results);
+  }
+
+  Value multiplied(Side &side, ArrayRef<int64_t> order) {
+    side.store(builder, loc, order, "its windows overlap, and tensor cores are fed from memory");
+    auto result = gir::ContractOp::create(builder, loc, lhs.value, rhs.value, lhs.batch, rhs.batch,
+                                          lhs.contract, rhs.contract);
+    result->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    // Sums may have another type than the operands.
+    result.getResult().setType(
+        gir::TensorType::get(tensorType(result).getShape(), tensorType(product).getElementType()));
+    return result;
+  }
+
+  gir::ContractOp product;
+  const SizeFacts &facts;
+  int64_t rowAlignment;
+  OpBuilder builder;
+  Location loc;
+  Side lhs, rhs;
+};
+
 struct StoreWindows : gir::impl::GraphStoreWindowsBase<StoreWindows> {
   using GraphStoreWindowsBase::GraphStoreWindowsBase;
 
@@ -94,48 +191,8 @@ struct StoreWindows : gir::impl::GraphStoreWindowsBase<StoreWindows> {
     if (getOperation().isExternal())
       return;
     SizeFacts facts(getOperation());
-    for (gir::ContractOp product : llvm::to_vector(getOperation().getOps<gir::ContractOp>())) {
-      Side lhs(product.getLhs(), product.getLhsBatch(), product.getLhsContract());
-      Side rhs(product.getRhs(), product.getRhsBatch(), product.getRhsContract());
-      OpBuilder builder(product);
-      bool isStored = storeIfWindows(builder, product.getLoc(), facts, lhs, rhs);
-      isStored |= storeIfWindows(builder, product.getLoc(), facts, rhs, lhs);
-      if (!isStored)
-        continue;
-      auto copy = gir::ContractOp::create(builder, product.getLoc(), lhs.value, rhs.value,
-                                          lhs.batch, rhs.batch, lhs.contract, rhs.contract);
-      copy->setDiscardableAttrs(product->getDiscardableAttrDictionary());
-      copy.getResult().setType(cast<gir::TensorType>(product.getType()));
-      product.replaceAllUsesWith(copy.getResult());
-      product.erase();
-    }
-  }
-
-  bool storeIfWindows(OpBuilder &builder, Location loc, const SizeFacts &facts, Side &side,
-                      Side &other) {
-    gir::TensorType type = tensorType(side.value);
-    double bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-    SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(type.getRank()));
-    std::optional<gir::Windows> windows = gir::windowsOf(side.value);
-    double terms = side.size(side.contract, facts);
-    bool isMatrix = side.size(side.free, facts) >= kSide && terms >= kSide &&
-                    other.size(other.free, facts) >= kSide;
-    if (!windows || (!isMatrix && terms <= gir::kMostUnrolled) ||
-        side.size(all, facts) * bytes > kLargestCopy)
-      return false;
-    side.store(builder, loc, side.storedOrder(*windows, other, facts, rowAlignment),
-               "its windows overlap, and tensor cores are fed from memory");
-    // Views have their sums elsewhere; those of a weight are small.
-    if (other.value.getDefiningOp() && !other.value.getDefiningOp<gir::MaterializeOp>() &&
-        4 * other.size(llvm::to_vector(llvm::seq<int64_t>(tensorType(other.value).getRank())),
-                       facts) <
-            side.size(all, facts)) {
-      SmallVector<int64_t> order = other.batch;
-      order.append(other.free);
-      order.append(other.contract);
-      other.store(builder, loc, order, "its rows are multiplied with stored windows");
-    }
-    return true;
+    for (gir::ContractOp product : llvm::to_vector(getOperation().getOps<gir::ContractOp>()))
+      WindowProduct(product, facts, rowAlignment).rewrite();
   }
 };
 } // namespace

@@ -43,8 +43,8 @@ static Value at(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t>
   value = builder.createOrFold<gir::SliceOp>(loc, value, starts,
                                              SmallVector<int64_t>(type.getRank(), 1), shape);
   value = builder.createOrFold<gir::TransposeOp>(loc, value, permutation);
-  return builder.createOrFold<gir::ReshapeOp>(
-      loc, value, tensorType(value).getShape().drop_back(dims.size()));
+  return builder.createOrFold<gir::ReshapeOp>(loc, value,
+                                              tensorType(value).getShape().drop_back(dims.size()));
 }
 
 /// Sums are exact to the accumulation type.
@@ -98,11 +98,11 @@ public:
       return {};
     Value sum;
     for (int64_t i = 0; i < count; ++i) {
-      Value term = gir::MapOp::create(
-          builder, loc, ScalarOp::Mul,
-          ValueRange{factor(product.getLhs(), product.getLhsBatch(), product.getLhsContract(), i, 0),
-                     factor(product.getRhs(), product.getRhsBatch(), product.getRhsContract(), i,
-                            lhsFree())});
+      Value term = gir::MapOp::create(builder, loc, ScalarOp::Mul,
+                                      ValueRange{factor(product.getLhs(), product.getLhsBatch(),
+                                                        product.getLhsContract(), i, 0),
+                                                 factor(product.getRhs(), product.getRhsBatch(),
+                                                        product.getRhsContract(), i, lhsFree())});
       sum = sum ? gir::MapOp::create(builder, loc, ScalarOp::Add, ValueRange{sum, term}) : term;
     }
     return rounded(builder, loc, sum, tensorType(product).getElementType());

@@ -421,6 +421,39 @@ static void mergeElementwise(KernelOp kernel) {
       }
 }
 
+/// Whether a load inside a stream has a dimension of the run, and none of the stream, last in
+/// memory.
+static bool goesDownColumns(KernelOp kernel, const Run &run) {
+  return kernel
+      .walk([&](LoadOp load) {
+        auto stream = load->getParentOfType<StreamOp>();
+        SymExpr last = expressions(load.getIndex()).back();
+        if (!stream || !run.occursIn(ArrayRef(last)))
+          return WalkResult::advance();
+        std::set<std::string> symbols;
+        last.collectSymbols(symbols);
+        bool isAlong = llvm::any_of(stream.getOver().getAsRange<StringAttr>(), [&](StringAttr dim) {
+          return load.getIndex().size() > 1 && symbols.count(dim.str());
+        });
+        return isAlong ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Merges the dimensions of columns that are reduced: long rows of them are adjacent in memory.
+static void mergeColumns(KernelOp kernel) {
+  if (kernel->hasAttr(kContracts) || kernel.getBody().getOps<StreamOp>().empty())
+    return;
+  SmallVector<StringAttr> names;
+  for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
+    if (dim.isParallel())
+      names.push_back(dim.getName());
+  for (size_t length = names.size(); length > 1; --length)
+    if (Run run(kernel, ArrayRef(names).take_back(length));
+        goesDownColumns(kernel, run) && run.travelsTogether())
+      return run.merge();
+}
+
 namespace {
 struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims> {
   using ScheduleMergeDimsBase::ScheduleMergeDimsBase;
@@ -431,6 +464,8 @@ struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims>
         return;
       mergeElementwise(kernel);
       mergeReduced(kernel);
+      if (machine.isGpu)
+        mergeColumns(kernel);
       mergeRows(kernel, machine, facts);
     };
     if (failed(forEachKernel(getOperation(), target, cores, perform)))

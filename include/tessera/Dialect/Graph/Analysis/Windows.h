@@ -17,7 +17,7 @@ struct Windows {
 std::optional<Windows> windowsOf(mlir::Value value);
 
 /// Sums and other reductions of at most as many terms are written out.
-inline constexpr int64_t kMostUnrolled = 64;
+inline constexpr int64_t kMostUnrolled = 128;
 
 } // namespace tessera::gir
 

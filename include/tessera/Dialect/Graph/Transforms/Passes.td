@@ -364,9 +364,10 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 
     **Declines.** The pass leaves an operand alone
 
-    - if there are at most 64 terms, and a side of the product has less than 16 elements: rows,
+    - if there are at most 128 terms, and a side of the product has less than 16 elements: rows,
       columns, or what is summed, as in a convolution of single channels (`gir-unroll-windows`);
-    - if the copy would have more than 4 GiB.
+    - if the copy would have more than 1 GiB and no dimension to divide it along: otherwise the
+      contraction is divided, and its results are concatenated.
 
     Before:
     ```mlir
@@ -396,7 +397,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 def GraphUnrollWindows : Pass<"gir-unroll-windows", "::mlir::func::FuncOp"> {
   let summary = "write out reductions of small windows";
   let description = [{
-    Replaces reductions and contractions of at most 64 terms over the elements of windows
+    Replaces reductions and contractions of at most 128 terms over the elements of windows
     (`gir.window`) by maps of slices, one for each term.
 
     **Why.** A pooling or a convolution of single channels has few terms and many results. Their

@@ -68,7 +68,7 @@ public:
         longest = std::max(longest, tile.getRank() ? tile.getShape().back() : 1);
     });
     kernel.walk([&](MmaOp mma) {
-      isChain |= !isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
+      isChain |= hasOwnLayout(mma.getLhs());
       isSplitK |= mma.getParts() > 1;
       if (warpgroups && canUseWgmma(mma))
         grouped.insert(mma);
@@ -653,7 +653,10 @@ void Assignment::choose(Operation *op) {
   for (Value result : op->getResults())
     if (isTile(result))
       layoutFor(result);
-  if (auto load = dyn_cast<LoadOp>(op); load && !isCoalesced(load, layoutFor(load)))
+  // Loads of an MMA loop go through shared memory, where they run ahead.
+  bool runsAhead =
+      isa<LoadOp>(op) && around && !isPersistentLoop(around) && reachesOperand(op->getResult(0));
+  if (auto load = dyn_cast<LoadOp>(op); load && (runsAhead || !isCoalesced(load, layoutFor(load))))
     layouts[load.getResult()] = memoryLayout(load);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     joined[op] = layoutFor(reduce.getInput());
@@ -705,11 +708,13 @@ void Assignment::convertOperand(OpOperand &operand, const Layout &required) {
         convertOperand(input, required);
     return operand.set(again->getResult(0));
   }
-  // A load that several wgmma read is converted once, so that TMA loads it into one buffer.
-  if (isa_and_nonnull<LoadOp>(maker) && grouped.contains(operand.getOwner()))
+  // A load that several operations read is converted once, so that it goes through one buffer.
+  if (isa_and_nonnull<LoadOp>(maker))
     for (Operation *user : maker->getUsers())
       if (auto same = dyn_cast<ConvertOp>(user);
-          same && same.getType() == type && same->getBlock() == maker->getBlock())
+          same && same.getType() == type && same->getBlock() == maker->getBlock() &&
+          maker->getBlock()->findAncestorOpInBlock(*operand.getOwner()) &&
+          same->isBeforeInBlock(maker->getBlock()->findAncestorOpInBlock(*operand.getOwner())))
         return operand.set(same);
   operand.set(ConvertOp::create(builder, operand.getOwner()->getLoc(), type, value));
 }
@@ -726,7 +731,8 @@ void Assignment::rewrite() {
   kernel.walk([](tile::CastOp cast) {
     auto convert = cast.getInput().getDefiningOp<ConvertOp>();
     auto narrow = cast.getType(), wide = cast.getInput().getType();
-    if (!convert || narrow.getElementTypeBitWidth() >= wide.getElementTypeBitWidth())
+    if (!convert || narrow.getElementTypeBitWidth() >= wide.getElementTypeBitWidth() ||
+        narrow.getElementType().isTF32()) // stored as 32 bits
       return;
     OpBuilder builder(cast);
     auto early = withLayout(narrow, *layoutOf(convert.getInput()));

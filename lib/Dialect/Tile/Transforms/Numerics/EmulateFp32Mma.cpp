@@ -13,9 +13,6 @@
 #include "MathBuilder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/PatternMatch.h"
-
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
@@ -48,74 +45,20 @@ static Parts split(ImplicitLocOpBuilder &builder, Value operand) {
   return {hi.cast(tf32).get(), (x - hi).cast(tf32).get()};
 }
 
-static Value zeros(ImplicitLocOpBuilder &builder, Type type) {
-  return ConstantOp::create(builder, cast<RankedTensorType>(type), builder.getF32FloatAttr(0));
-}
-
-/// Adds the contractions with a lo to an accumulator.
-static Value addSmall(ImplicitLocOpBuilder &builder, Parts lhs, Parts rhs, Value acc) {
-  if (lhs.lo)
-    acc = MmaOp::create(builder, lhs.lo, rhs.hi, acc);
-  if (rhs.lo)
-    acc = MmaOp::create(builder, lhs.hi, rhs.lo, acc);
-  return acc;
-}
-
-static Value add(ImplicitLocOpBuilder &builder, Value large, Value small) {
-  return (Term(builder, large) + Term(builder, small)).get();
-}
-
-/// The loop that carries the accumulator of a contraction and does nothing else with it, and the
-/// number of the accumulator there.
-static std::optional<std::pair<scf::ForOp, unsigned>> carryingLoop(MmaOp mma) {
-  auto carried = dyn_cast<BlockArgument>(mma.getAcc());
-  auto loop = dyn_cast<scf::ForOp>(mma->getParentOp());
-  if (!carried || !loop || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
-      !mma.getResult().hasOneUse())
-    return std::nullopt;
-  unsigned number = carried.getArgNumber() - loop.getNumInductionVars();
-  OpOperand &use = *mma.getResult().use_begin();
-  if (!isa<scf::YieldOp>(use.getOwner()) || use.getOperandNumber() != number)
-    return std::nullopt;
-  return std::pair(loop, number);
-}
-
+/// Tensor cores truncate sums. A tile is summed from zero, the small products first, and added to
+/// the accumulator with rounding.
 static void emulate(MmaOp mma) {
   ImplicitLocOpBuilder builder(mma.getLoc(), mma);
   Parts lhs = split(builder, mma.getLhs()), rhs = split(builder, mma.getRhs());
-  bool hasSmall = lhs.lo || rhs.lo;
-  auto carrying = carryingLoop(mma);
-  if (!carrying || !hasSmall) {
-    Value small = hasSmall ? addSmall(builder, lhs, rhs, zeros(builder, mma.getType())) : Value();
-    Value large = MmaOp::create(builder, lhs.hi, rhs.hi, mma.getAcc());
-    mma.replaceAllUsesWith(hasSmall ? add(builder, large, small) : large);
-    mma.erase();
-    return;
-  }
-  // The loop carries an accumulator of the small contractions; it is added after the loop.
-  auto [loop, number] = *carrying;
-  IRRewriter rewriter(builder.getContext());
-  rewriter.setInsertionPoint(loop);
-  ImplicitLocOpBuilder outside(mma.getLoc(), loop);
-  Value start = zeros(outside, mma.getType());
-  auto next = [&](OpBuilder &inside, Location loc, ArrayRef<BlockArgument> added) {
-    ImplicitLocOpBuilder here(loc, inside);
-    return SmallVector<Value>{addSmall(here, lhs, rhs, added.front())};
-  };
-  FailureOr<LoopLikeOpInterface> wider = loop.replaceWithAdditionalYields(
-      rewriter, start, /*replaceInitOperandUsesInLoop=*/false, next);
-  assert(succeeded(wider) && "a loop can always carry more");
-  mma.getLhsMutable().assign(lhs.hi);
-  mma.getRhsMutable().assign(rhs.hi);
-
-  Operation *replaced = wider->getOperation();
-  ImplicitLocOpBuilder afterLoop(mma.getLoc(), builder.getContext());
-  afterLoop.setInsertionPointAfter(replaced);
-  Value large = replaced->getResult(number);
-  SmallVector<OpOperand *> uses = llvm::to_vector(llvm::make_pointer_range(large.getUses()));
-  Value sum = add(afterLoop, large, replaced->getResults().back());
-  for (OpOperand *use : uses)
-    use->set(sum);
+  Value sum = ConstantOp::create(builder, cast<RankedTensorType>(mma.getType()),
+                                 builder.getF32FloatAttr(0));
+  if (lhs.lo)
+    sum = MmaOp::create(builder, lhs.lo, rhs.hi, sum);
+  if (rhs.lo)
+    sum = MmaOp::create(builder, lhs.hi, rhs.lo, sum);
+  sum = MmaOp::create(builder, lhs.hi, rhs.hi, sum);
+  mma.replaceAllUsesWith((Term(builder, mma.getAcc()) + Term(builder, sum)).get());
+  mma.erase();
 }
 
 namespace {
