@@ -289,6 +289,8 @@ void Describer::describeOperands() {
   });
   shape.rowTensors = std::max(1u, rowTensors);
   shape.batchInvariant = gir::numericsOption(function, "batch_invariant") == "true";
+  StringRef factors = gir::numericsOption(function, "matmul");
+  shape.roundsFactors = factors == "tf32" || factors == "bf16";
   shape.passes = streams.size();
   shape.waits = streams.size() + states.size() + gathers;
   auto isInStream = [](Operation *op) { return isa<StreamOp>(op->getParentOp()); };

@@ -121,7 +121,10 @@ private:
     // Tensor cores process 16 bits and less at full speed; wider elements need more space for fewer
     // multiplications.
     bool narrow = shape.storageBytes <= 2 && shape.onTensorCores;
-    int64_t room = shape.onTensorCores && (narrow || !machine.operandsInRegisters) ? 128 : 64;
+    // Emulated f32 MMAs hold both parts of their operands and the sum of a k-step in registers.
+    bool isSplit = shape.onTensorCores && !narrow && machine.operandsInRegisters;
+    bool isRounded = isSplit && shape.roundsFactors;
+    int64_t room = shape.onTensorCores && (!isSplit || isRounded) ? 128 : 64;
     size_t products =
         llvm::count_if(shape.contractions, [](const auto &each) { return !each.inner; });
     // K-steps of bytes are as long in memory as those of 16-bit elements; 8-bit floats have two
@@ -135,7 +138,8 @@ private:
                                                                                        : 16));
     rows->tile = rowsOf(*rows, room);
     // With few rows, more columns do not increase the reuse of operands.
-    int64_t wide = !narrow || bytes                               ? room
+    int64_t wide = isSplit                                        ? 128
+                   : !narrow || bytes                             ? room
                    : machine.tilesInRegisters && rows->tile < 128 ? 128
                                                                   : 256;
     // The accumulators of all products share the registers.
@@ -168,7 +172,7 @@ private:
     if (!narrow && shape.onTensorCores)
       choose(TuningField::UseTma, 0);
     if (!narrow || bytes)
-      return choose(LaunchField::NumWarps, area >= 128 * 128 ? 8 : 4);
+      return choose(LaunchField::NumWarps, area >= 128 * 128 && !isRounded ? 8 : 4);
     // Few rows are bound by memory: longer k-steps keep more bytes in flight.
     if (extentOf(c.rows) <= 32)
       over->tile = std::max<int64_t>(16, bounded(*over, 128));

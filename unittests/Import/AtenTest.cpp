@@ -95,15 +95,13 @@ TEST(Aten, NothingInAGraphAddsStatements) {
     "inputs": [{"name": "x", "dtype": "fp32", "shape": [4]}],
     "nodes": [{"name": "y", "op": "aten.div.Tensor_mode",
                "args": {"self": {"ref": "x"}, "other": 2,
-                        "rounding_mode": {"str": "a'\
-import os"}}, "dtype": "fp32",
+                        "rounding_mode": {"str": "a'\\\nimport os"}}, "dtype": "fp32",
                "shape": [4]}],
     "outputs": ["y"]})");
-  EXPECT_NE(program.text.find(R"(rounding_mode='a\'\import os')"), std::string::npos)
+  EXPECT_NE(program.text.find(R"(rounding_mode='a\'\\import os')"), std::string::npos)
       << program.text;
   program = imported(R"({"name": "f",
-    "inputs": [{"name": "x
-import os", "dtype": "fp32", "shape": [4]}],
+    "inputs": [{"name": "x\nimport os", "dtype": "fp32", "shape": [4]}],
     "nodes": [{"name": "y;z", "op": "aten.relu.default", "args": {"self": {"ref": "x"}},
                "dtype": "fp32", "shape": [4]}],
     "outputs": ["y;z"]})");

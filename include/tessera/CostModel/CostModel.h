@@ -124,6 +124,8 @@ struct KernelShape {
   bool canSplit = false;
   /// Whether rows are computed in the same way for every number of rows.
   bool batchInvariant = false;
+  /// Whether a policy rounds wide factors of contractions for tensor cores.
+  bool roundsFactors = false;
   unsigned elementBytes = 4;
   unsigned storageBytes =
       4; ///< of an element in memory: of the largest tensors of floating point, or the widest one

@@ -9,9 +9,10 @@
 // CPU: sched.load %in["D*i + d"] : <B, 16, D, f32> -> <[i, d], f32>
 // CPU: sched.load %in_0["d", "n"]
 // CPU: sched.store %{{.*}}, %out["N*i + n"] : <[i, n], f32>, <B, 16, N, f32>
-// A GPU has no matrix to pack.
+// On a GPU, 16 rows would be a part of a tile.
 // GPU-LABEL: func.func @rows
-// GPU: dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1]
+// GPU-NEXT: sched.kernel
+// GPU-NEXT: dims [parallel i = "16*B" tile 1, stream d = D tile 1, parallel n = N tile 1]
 func.func @rows(%x: !gir.tensor<B, 16, D, f32> {gir.contiguous}, %w: !gir.tensor<D, N, f32> {gir.contiguous}) -> !gir.tensor<B, 16, N, f32> {
   %0 = sched.kernel @rows_0(%in = %x : !gir.tensor<B, 16, D, f32>, %in_0 = %w : !gir.tensor<D, N, f32>) -> (%out : !gir.tensor<B, 16, N, f32>)
       dims [parallel b = B tile 1, parallel s = 16 tile 1, stream d = D tile 1, parallel n = N tile 1] order [n, s, b] {
@@ -141,4 +142,21 @@ func.func @written(%x: !gir.tensor<A, B, f32> {gir.contiguous}, %y: !gir.tensor<
     sched.store %1, %out["a", "b"] : <[a, b], f32>, <A, B, f32>
   }
   return %0 : !gir.tensor<A, B, f32>
+}
+
+// Columns that are adjacent in memory are one dimension; on a GPU, a tile is as wide as that.
+// GPU-LABEL: func.func @columns
+// GPU: dims [stream k = K tile 1, parallel i = "21*A" tile 1]
+// GPU: sched.load %in["21*A*k + i"]
+func.func @columns(%x: !gir.tensor<K, A, 21, f32> {gir.contiguous}) -> !gir.tensor<A, 21, f32> {
+  %0 = sched.kernel @columns_0(%in = %x : !gir.tensor<K, A, 21, f32>) -> (%out : !gir.tensor<A, 21, f32>)
+      dims [stream k = K tile 1, parallel a = A tile 1, parallel b = 21 tile 1] order [b, a] {
+    %1 = sched.stream over [k] live ["0", "K"] full ["0", "K"] lag 0.0 -> !sched.val<[a, b], f32> {
+      %2 = sched.load %in["k", "a", "b"] : <K, A, 21, f32> -> <[k, a, b], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[k, a, b], f32>) -> !sched.val<[a, b], f32>
+      sched.yield %3 : !sched.val<[a, b], f32>
+    }
+    sched.store %1, %out["a", "b"] : <[a, b], f32>, <A, 21, f32>
+  }
+  return %0 : !gir.tensor<A, 21, f32>
 }
