@@ -253,3 +253,13 @@ def test_errors(call, message):
     f = define(f"def f(x):\n    return {call}\n")
     with pytest.raises(CompileError, match=message):
         f(random((2, 3, 5, 5)))
+
+
+def test_convolution_of_pooled():
+    """Rows of the second convolution's windows begin at each element."""
+    f = define("""def f(x, v, b, w):
+    y = tsr.max_pool2d(tsr.relu(tsr.conv2d(x, v, b)), 2)
+    return tsr.conv2d(y, w)
+""")
+    shapes = ((3, 1, 32, 32), (16, 1, 5, 5), (16,), (12, 16, 5, 5))
+    check(f, *(random(shape, "fp32") for shape in shapes))

@@ -211,6 +211,10 @@ def test_suite():
 def test_mutants_of_the_suite():
     """The equivalent mutants are the listed ones."""
     text = run_suite(
-        "test_scans.py", "test_gathers.py", "test_float8.py", TESSERA_SIMULATED_MUTANTS="1"
+        "test_scans.py",
+        "test_gathers.py",
+        "test_float8.py",
+        "test_windows.py",
+        TESSERA_SIMULATED_MUTANTS="1",
     )
     assert " killed" in text and " survived" not in text, text[-4000:]

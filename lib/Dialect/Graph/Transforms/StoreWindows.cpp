@@ -124,12 +124,19 @@ private:
     double terms = side.size(side.contract, facts);
     bool isMatrix = side.size(side.free, facts) >= kSide && terms >= kSide &&
                     other.size(other.free, facts) >= kSide;
-    if (!windows || (!isMatrix && terms <= gir::kMostUnrolled))
+    if (!windows || (!isMatrix && gir::isUnrolled(terms, isOfElements(side, *windows))))
       return std::nullopt;
     if (bytes(side) > kLargestCopy &&
         (side.free.empty() || !tensorType(side.value).getDim(side.free[0]).isConstant()))
       return std::nullopt;
     return side.storedOrder(*windows, facts, rowAlignment);
+  }
+
+  /// Whether only elements of windows are summed.
+  bool isOfElements(const Side &side, const gir::Windows &windows) {
+    return llvm::all_of(side.contract, [&](int64_t dim) {
+      return dim >= windows.firstElement || tensorType(side.value).getDim(dim).isConstant(1);
+    });
   }
 
   Value stored(Side &side, Side &other, ArrayRef<int64_t> order) {

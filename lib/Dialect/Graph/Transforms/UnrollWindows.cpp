@@ -15,16 +15,23 @@ namespace tessera::gir {
 
 static gir::TensorType tensorType(Value value) { return cast<gir::TensorType>(value.getType()); }
 
-/// The number of elements of dimensions; 0 if a size is not known or there are too many.
-static int64_t countOf(gir::TensorType type, ArrayRef<int64_t> dims) {
+/// The number of elements of dimensions of a tensor that shows windows; 0 if they are not written
+/// out.
+static int64_t countOf(Value value, ArrayRef<int64_t> dims) {
+  gir::TensorType type = tensorType(value);
+  std::optional<gir::Windows> windows = gir::windowsOf(value);
+  if (!windows)
+    return 0;
   int64_t count = 1;
+  bool isOfElements = true;
   for (int64_t dim : dims) {
     SymExpr size = type.getDim(dim);
-    if (!size.isConstant() || size.constantValue() > gir::kMostUnrolled)
+    if (!size.isConstant() || !gir::isUnrolled(double(size.constantValue()), true))
       return 0;
     count *= size.constantValue();
+    isOfElements &= dim >= windows->firstElement || size.isConstant(1);
   }
-  return count <= gir::kMostUnrolled ? count : 0;
+  return gir::isUnrolled(double(count), isOfElements) ? count : 0;
 }
 
 /// The tensor without dimensions, at one index along them, and with other dimensions in order.
@@ -67,8 +74,8 @@ static Value unrolled(OpBuilder &builder, gir::ReduceOp reduce) {
   Location loc = reduce.getLoc();
   Value input = reduce.getInput();
   gir::TensorType type = tensorType(input);
-  int64_t count = countOf(type, reduce.getDims());
-  if (!gir::windowsOf(input) || count == 0 || !isArithmetic(type))
+  int64_t count = countOf(input, reduce.getDims());
+  if (count == 0 || !isArithmetic(type))
     return {};
   SmallVector<int64_t> kept;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -93,8 +100,9 @@ public:
         shape(tensorType(product).getShape()) {}
 
   Value unrolled() {
-    int64_t count = countOf(tensorType(product.getLhs()), product.getLhsContract());
-    if (count == 0 || (!gir::windowsOf(product.getLhs()) && !gir::windowsOf(product.getRhs())))
+    int64_t count = std::max(countOf(product.getLhs(), product.getLhsContract()),
+                             countOf(product.getRhs(), product.getRhsContract()));
+    if (count == 0)
       return {};
     Value sum;
     for (int64_t i = 0; i < count; ++i) {

@@ -132,7 +132,8 @@ int64_t Coordinates::rowAlignment(Value view) const {
     if (stride != 1)
       aligned = std::gcd(
           aligned, bytes * (ShapedType::isDynamic(stride) ? strideDivisor(view, dim) : stride));
-  return aligned;
+  // Windows have two dimensions along memory: rows of one begin at each element of the other.
+  return llvm::count(type.getStrides(), 1) > 1 ? std::gcd(aligned, bytes) : aligned;
 }
 
 unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout,
@@ -145,6 +146,8 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
     int64_t stride = type.getStrides()[dim];
     const auto *place = llvm::find(dims, dim);
     if (stride == 1 && place != dims.end()) {
+      if (inner) // windows: rows begin at each element of the other dimension
+        aligned = std::gcd(aligned, bytes);
       inner = tensorDim(place - dims.begin());
       whole = isChecked && !view.getDefiningOp<tile::AlignedRowOp>() ? type.getDivisor(dim) : 0;
     } else {

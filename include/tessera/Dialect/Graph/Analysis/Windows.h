@@ -16,8 +16,11 @@ struct Windows {
 /// Finds `gir.window`, also through reshapes that split dimensions before the positions.
 std::optional<Windows> windowsOf(mlir::Value value);
 
-/// Sums and other reductions of at most as many terms are written out.
-inline constexpr int64_t kMostUnrolled = 128;
+/// Whether a reduction of as many terms over the elements of windows is written out. Terms that are
+/// also of other dimensions need more code.
+inline bool isUnrolled(double terms, bool isOfElements) {
+  return terms <= (isOfElements ? 64 : 32);
+}
 
 } // namespace tessera::gir
 

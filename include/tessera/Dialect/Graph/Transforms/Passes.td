@@ -364,7 +364,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 
     **Declines.** The pass leaves an operand alone
 
-    - if there are at most 128 terms, and a side of the product has less than 16 elements: rows,
+    - if there are few terms (32, or 64 elements of one window), and a side of the product has less than 16 elements: rows,
       columns, or what is summed, as in a convolution of single channels (`gir-unroll-windows`);
     - if the copy would have more than 1 GiB and no dimension to divide it along: otherwise the
       contraction is divided, and its results are concatenated.
@@ -397,8 +397,8 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 def GraphUnrollWindows : Pass<"gir-unroll-windows", "::mlir::func::FuncOp"> {
   let summary = "write out reductions of small windows";
   let description = [{
-    Replaces reductions and contractions of at most 128 terms over the elements of windows
-    (`gir.window`) by maps of slices, one for each term.
+    Replaces reductions and contractions of few terms (32, or 64 elements of one window) over the
+    elements of windows (`gir.window`) by maps of slices, one for each term.
 
     **Why.** A pooling or a convolution of single channels has few terms and many results. Their
     windows overlap, so that the results are best computed like those of elementwise operations:
