@@ -3,6 +3,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 #include <string>
+#include <utility>
 
 using namespace mlir;
 using namespace tessera;
@@ -133,7 +134,10 @@ int64_t Coordinates::rowAlignment(Value view) const {
       aligned = std::gcd(
           aligned, bytes * (ShapedType::isDynamic(stride) ? strideDivisor(view, dim) : stride));
   // Windows have two dimensions along memory: rows of one begin at each element of the other.
-  return llvm::count(type.getStrides(), 1) > 1 ? std::gcd(aligned, bytes) : aligned;
+  auto isAlongMemory = [](auto pair) { return std::get<0>(pair) == 1 && std::get<1>(pair) != 1; };
+  return llvm::count_if(llvm::zip_equal(type.getStrides(), type.getShape()), isAlongMemory) > 1
+             ? std::gcd(aligned, bytes)
+             : aligned;
 }
 
 unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout,
@@ -142,12 +146,13 @@ unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layo
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = addressDivisor(view), whole = 0;
   std::optional<Dim> inner;
+  bool isAlongMemory = false; // a dimension before
   for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim) {
     int64_t stride = type.getStrides()[dim];
     const auto *place = llvm::find(dims, dim);
     if (stride == 1 && place != dims.end()) {
-      if (inner) // windows: rows begin at each element of the other dimension
-        aligned = std::gcd(aligned, bytes);
+      if (type.getShape()[dim] != 1 && std::exchange(isAlongMemory, true))
+        aligned = std::gcd(aligned, bytes); // windows, as above
       inner = tensorDim(place - dims.begin());
       whole = isChecked && !view.getDefiningOp<tile::AlignedRowOp>() ? type.getDivisor(dim) : 0;
     } else {
