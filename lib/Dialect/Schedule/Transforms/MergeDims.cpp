@@ -427,8 +427,10 @@ static bool goesDownColumns(KernelOp kernel, const Run &run) {
   return kernel
       .walk([&](LoadOp load) {
         auto stream = load->getParentOfType<StreamOp>();
+        if (!stream || load.getIndex().empty()) // a scalar
+          return WalkResult::advance();
         SymExpr last = expressions(load.getIndex()).back();
-        if (!stream || !run.occursIn(ArrayRef(last)))
+        if (!run.occursIn(ArrayRef(last)))
           return WalkResult::advance();
         std::set<std::string> symbols;
         last.collectSymbols(symbols);
