@@ -56,8 +56,7 @@ def conv(b: Builder) -> None:
     outputs, kernel = b.symbol(beside=x.dims), ("3",) * spatial
     is_transposed = b.rng.random() < 0.3
     shape = (channels, outputs) if is_transposed else (outputs, channels)
-    is_depthwise = channels == "1" and b.rng.random() < 0.5
-    if is_depthwise:
+    if channels == "1" and b.rng.random() < 0.5:  # a known number of terms
         outputs = "2"
         shape = ("1", "2") if is_transposed else ("2", "1")
     w = b.parameter((*shape, *kernel), x.dtype)

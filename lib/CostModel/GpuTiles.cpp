@@ -171,8 +171,13 @@ private:
     // Operands of emulated f32 MMAs are split in registers, which TMA does not load.
     if (!narrow && shape.onTensorCores)
       choose(TuningField::UseTma, 0);
-    if (!narrow || bytes)
-      return choose(LaunchField::NumWarps, area >= 128 * 128 && !isRounded ? 8 : 4);
+    if (!narrow || bytes) {
+      // Half of a thread's registers are for sums: beside the accumulator there is that of a
+      // k-step, unless operands are rounded and multiplied once.
+      constexpr int64_t threads = 4 * 32, sumRegisters = 128;
+      int64_t sums = area * (isRounded ? 1 : 2);
+      return choose(LaunchField::NumWarps, sums > threads * sumRegisters ? 8 : 4);
+    }
     // Few rows are bound by memory: longer k-steps keep more bytes in flight.
     if (extentOf(c.rows) <= 32)
       over->tile = std::max<int64_t>(16, bounded(*over, 128));
