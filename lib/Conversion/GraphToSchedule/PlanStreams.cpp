@@ -239,11 +239,24 @@ double elementsBeside(ExprPool &pool, const SizeFacts &facts, const KernelPlan &
   return elements;
 }
 
-/// How many elements of other dimensions a CTA or grid task has beside a whole row along `over`.
-double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<std::string> over) {
+/// Whether a reduction is a sum of products of two sides, each of which has dimensions of its own.
+bool isContraction(ExprPool &pool, Expr r) {
+  auto sides = splitContraction(pool, r->args[0], DimSet(r->over.begin(), r->over.end()),
+                                /*weight=*/nullptr, {});
+  return sides && !sides->rows.empty() && !sides->columns.empty();
+}
+
+/// How many elements of other dimensions a CTA or grid task has beside a whole row of `r`. A CTA
+/// whose rows are reduced along several dimensions has a row of each.
+double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                      const KernelPlan &plan, Expr r) {
   constexpr double room = 8192;
+  if (machine.isGpu && llvm::any_of(allReductions(plan), [&](Expr other) {
+        return other->over != r->over && !isContraction(pool, other);
+      }))
+    return 1;
   double row = 1;
-  for (const std::string &dim : over)
+  for (const std::string &dim : r->over)
     row *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
   return std::max(1.0, room / row);
 }
@@ -251,18 +264,12 @@ double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<std
 /// Whether computing a reduction again for every tile of the `beside` elements that share its
 /// result takes longer than storing it: more than a launch, and more than a part of the `total`
 /// work.
-bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine, Expr r,
-                      double beside, double total) {
+bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                      const KernelPlan &plan, Expr r, double beside, double total) {
   double launch = machine.isGpu ? 1 << 22 : 1 << 17; // scalar steps
-  double again = (beside / elementsAtOnce(pool, facts, r->over) - 1) * work(pool, facts, r);
+  double again =
+      (beside / elementsAtOnce(pool, facts, machine, plan, r) - 1) * work(pool, facts, r);
   return again > 0.15 * total && again > launch;
-}
-
-/// Whether a reduction is a sum of products of two sides, each of which has dimensions of its own.
-bool isContraction(ExprPool &pool, Expr r) {
-  auto sides = splitContraction(pool, r->args[0], DimSet(r->over.begin(), r->over.end()),
-                                /*weight=*/nullptr, {});
-  return sides && !sides->rows.empty() && !sides->columns.empty();
 }
 
 /// Whether something that goes along the stream has other dimensions than what is reduced there:
@@ -325,7 +332,8 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
       double beside = elementsBeside(pool, facts, plan, outputDims), mine = work(pool, facts, r);
       bool isExpensive = std::ceil(beside / 256) * mine > 1.15 * total;
       // Without a contraction, a tile has as many elements beside a row as registers hold.
-      isExpensive |= !multiplies(plan) && isExpensiveAgain(pool, facts, machine, r, beside, total);
+      isExpensive |=
+          !multiplies(plan) && isExpensiveAgain(pool, facts, machine, plan, r, beside, total);
       if (isExpensive)
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
       continue;
@@ -361,7 +369,7 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
         rowBytes(pool, r) > double(machine.sharedOfBlock))
       return Cut{r->origin, "its rows do not fit into shared memory while columns stream past"};
     if ((repeats - 1) * mine > 0.15 * (total - mine) ||
-        (isExpensiveAgain(pool, facts, machine, r, beside, total) && !isContraction(pool, r)))
+        (isExpensiveAgain(pool, facts, machine, plan, r, beside, total) && !isContraction(pool, r)))
       return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
   }
   return std::nullopt;

@@ -35,3 +35,18 @@ func.func @least(%x: !gir.tensor<2048, 4096, f32>, %w: !gir.tensor<4096, 4096, f
   %1 = gir.reduce min %0 dims [1] : !gir.tensor<2048, 4096, f32> -> !gir.tensor<2048, f32>
   return %1 : !gir.tensor<2048, f32>
 }
+
+// A CTA that reduces rows along two dimensions has one of each: the minima would be computed again
+// for every row of the other operand.
+// GPU-LABEL: func.func @two_kinds_of_rows
+// GPU: %[[MIN:.*]] = sched.kernel @two_kinds_of_rows_0{{.*}} -> (%{{.*}} : !gir.tensor<300, f64>)
+// GPU: sched.kernel @two_kinds_of_rows_1({{.*}}= %[[MIN]]
+func.func @two_kinds_of_rows(%x: !gir.tensor<300, 56, i1>, %y: !gir.tensor<300, 150, f64>) -> !gir.tensor<300, 300, f64> {
+  %zero = gir.constant 0.0 : f64 : !gir.tensor<300, 300, f64>
+  %0 = gir.reduce all %x dims [1] : !gir.tensor<300, 56, i1> -> !gir.tensor<300, i1>
+  %1 = gir.reduce min %y dims [1] : !gir.tensor<300, 150, f64> -> !gir.tensor<300, f64>
+  %2 = gir.broadcast %0 dims [0] : !gir.tensor<300, i1> -> !gir.tensor<300, 300, i1>
+  %3 = gir.broadcast %1 dims [1] : !gir.tensor<300, f64> -> !gir.tensor<300, 300, f64>
+  %4 = gir.map where(%2, %zero, %3) : (!gir.tensor<300, 300, i1>, !gir.tensor<300, 300, f64>, !gir.tensor<300, 300, f64>) -> !gir.tensor<300, 300, f64>
+  return %4 : !gir.tensor<300, 300, f64>
+}
