@@ -66,7 +66,8 @@ static bool isRunning(WeighOp weigh) {
 
 /// Instructions for one element, about.
 static int64_t instructionsOf(Operation *op) {
-  bool isWide = elementOf(op->getResult(0)).isF64();
+  Type element = elementOf(op->getResult(0));
+  bool isWide = element.isF64();
   constexpr int64_t function = 24, wideFunction = 64;
   if (isa<LoadOp>(op))
     return 4;
@@ -86,6 +87,13 @@ static int64_t instructionsOf(Operation *op) {
   case ScalarOp::Cos:
   case ScalarOp::Tan:
     return isWide ? 128 : 48;
+  case ScalarOp::Remainder:
+  case ScalarOp::FMod:
+    if (isa<FloatType>(element)) // a digit of the quotient at a time
+      return isWide ? 320 : 96;
+    [[fallthrough]];
+  case ScalarOp::FloorDiv:
+    return element.getIntOrFloatBitWidth() == 64 ? wideFunction : function;
   case ScalarOp::Philox:
   case ScalarOp::PhiloxUpper:
     return 32;

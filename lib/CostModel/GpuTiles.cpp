@@ -334,16 +334,26 @@ private:
       return choose(LaunchField::NumWarps, rows->tile * columns->tile >= 128 * 128 ? 8 : 4);
     }
     int64_t depth = 1;
-    auto whole = [&](Dim &dim) {
-      depth = std::max(depth, dim.tile = std::max<int64_t>(16, bounded(dim, 256)));
+    // Dimensions together fill at least the side of an MMA, and at most a block.
+    auto whole = [&](llvm::ArrayRef<Dim *> dims) {
+      int64_t filled = 1;
+      for (Dim *dim : llvm::reverse(dims))
+        filled *= dim->tile = bounded(*dim, std::max<int64_t>(1, 256 / filled));
+      if (!dims.empty() && filled < 16) {
+        dims.back()->tile *= 16 / filled;
+        filled = 16;
+      }
+      depth = std::max(depth, filled);
     };
     for (const KernelShape::Contraction &c : shape.contractions) {
+      llvm::SmallVector<Dim *> over;
       for (const std::string &name : c.over)
         if (Dim *dim = find(name); dim && dim->role != Dim::Stream)
-          whole(*dim);
+          over.push_back(dim);
+      whole(over);
       if (!c.inner && !c.columns.empty())
         if (Dim *dim = find(c.columns.back()); dim && dim->role == Dim::Parallel)
-          whole(*dim);
+          whole(dim);
     }
     if (groupStream(depth))
       return;
@@ -353,7 +363,7 @@ private:
       for (const std::string &name : c.over)
         if (Dim *dim = find(name);
             dim && dim->role == Dim::Inner && facts.max(dim->size) > dim->tile)
-          dim->tile = 64;
+          dim->tile = std::min<int64_t>(dim->tile, 64);
     // Two CTAs on an SM overlap computation and waiting; accumulators of more than 128 columns
     // leave room for one only. Emulated f32 MMAs need three times the work and more space; others
     // are done in registers.

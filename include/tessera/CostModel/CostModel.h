@@ -142,8 +142,8 @@ struct KernelShape {
 /// Chooses the tile of every dimension, the launch configuration and the tuning.
 void chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape);
 
-/// Halves tiles of a kernel with contractions, for a GPU whose tiles are in registers, until the
-/// elementwise code of a thread is short enough.
+/// Halves tiles of a GPU kernel until the elementwise code of a thread is short enough. Of kernels
+/// in registers, this concerns those with contractions.
 void limitWork(const MachineModel &machine, KernelShape &shape);
 
 } // namespace tessera

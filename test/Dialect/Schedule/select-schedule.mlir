@@ -25,3 +25,21 @@ func.func @matmul(%a: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %b: !gir.t
   }
   return %0 : !gir.tensor<4096, 4096, bf16>
 }
+
+// Short K dimensions fill a block together.
+// CHECK-LABEL: func.func @short_k_dims
+// HOPPER: inner k1 = 18 tile 16, inner k2 = 3 tile 4, inner k3 = 3 tile 4, stream k = 64 tile 32]
+func.func @short_k_dims(%a: !gir.tensor<32, 18, 3, 3, f32> {gir.contiguous}, %b: !gir.tensor<18, 3, 3, 64, f32> {gir.contiguous}) -> !gir.tensor<32, f32> {
+  %0 = sched.kernel @short_k_dims_0(%in = %a : !gir.tensor<32, 18, 3, 3, f32>, %in_0 = %b : !gir.tensor<18, 3, 3, 64, f32>) -> (%out : !gir.tensor<32, f32>)
+      dims [parallel i = 32 tile 1, inner k1 = 18 tile 1, inner k2 = 3 tile 1, inner k3 = 3 tile 1, stream k = 64 tile 1] order [i] attributes {sched.contracts} {
+    %1 = sched.load %in["i", "k1", "k2", "k3"] : <32, 18, 3, 3, f32> -> <[i, k1, k2, k3], f32>
+    %2 = sched.stream over [k] live ["0", "64"] full ["0", "64"] lag 0.0 -> !sched.val<[i], f32> {
+      %3 = sched.load %in_0["k1", "k2", "k3", "k"] : <18, 3, 3, 64, f32> -> <[k1, k2, k3, k], f32>
+      %4 = sched.reduce sum(%1, %3) over [k1, k2, k3] : (!sched.val<[i, k1, k2, k3], f32>, !sched.val<[k1, k2, k3, k], f32>) -> !sched.val<[i, k], f32>
+      %5 = sched.accumulate max(%4) : (!sched.val<[i, k], f32>) -> !sched.val<[i], f32>
+      sched.yield %5 : !sched.val<[i], f32>
+    }
+    sched.store %2, %out["i"] : <[i], f32>, <32, f32>
+  }
+  return %0 : !gir.tensor<32, f32>
+}

@@ -103,20 +103,21 @@ def ScheduleSelectSchedule : Schedule_TargetPass<"sched-select-schedule"> {
 }
 
 def ScheduleLimitWork : Schedule_TargetPass<"sched-limit-work"> {
-  let summary = "shrink tiles of contractions whose elementwise code is too long";
+  let summary = "shrink tiles whose elementwise code is too long";
   let description = [{
     Estimates the instructions of a thread for the elementwise operations beside contractions. While there are too
-    many, the operation with most of them gets a smaller tile along its longest dimension.
+    many, the operation with most of them gets a smaller tile along its longest dimension. In CUDA Tile IR, kernels without
+    contractions whose elements need hundreds of instructions get one element per thread.
 
     **Why.** The code of a thread for its elements of a tile is unrolled. A sine takes dozens of instructions per
-    element. ptxas takes minutes for the longest kernels, and has no registers for their live values.
+    element. ptxas and tileiras take minutes for the longest kernels, and have no registers for their live values.
 
     **Input form.** Schedule IR after `sched-select-schedule`.
 
     **Output form.** The same, with smaller tiles.
 
-    **Declines.** Kernels without contractions, and targets whose tiles are not in registers (CPUs, CUDA Tile IR). Tiles do
-    not become smaller than the instructions of the tensor cores, and warpgroups keep their rows and their K step.
+    **Declines.** CPUs, and for PTX kernels without contractions. Tiles do not become smaller than the instructions of the
+    tensor cores, and warpgroups keep their rows and their K step.
 
     For `sm_90:ptx` and a contraction of sines, before:
     ```mlir

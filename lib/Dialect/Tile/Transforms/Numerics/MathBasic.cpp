@@ -31,6 +31,7 @@ Term tile::expandFMod(Term x, Term y) {
   const int digits = isDouble ? 50 : 21, highest = isDouble ? 41 : 13, scale = isDouble ? 800 : 100;
   const int firstScaled = scale / digits + 1;
   const double power = std::ldexp(1.0, digits);
+  const double toIntegers = std::ldexp(1.5, isDouble ? 52 : 23); // a sum with it has no fraction
   Term r = abs(x), d = abs(y);
   Term isSmall = d < std::ldexp(1.0, -scale);
   Term up = where(isSmall, d.number(std::ldexp(1.0, scale)), 1.0);
@@ -42,8 +43,10 @@ Term tile::expandFMod(Term x, Term y) {
     llvm::SmallVector<std::pair<Term, Term>> steps{{divisor, inverse}};
     while (int(steps.size()) < count)
       steps.push_back({steps.back().first * power, steps.back().second * (1 / power)});
-    for (auto [multiple, itsInverse] : llvm::reverse(steps))
-      r = where(abs(r) >= multiple, fma(-round(r * itsInverse), multiple, r), r);
+    for (auto [multiple, itsInverse] : llvm::reverse(steps)) {
+      Term quotient = (r * itsInverse + toIntegers) - toIntegers;
+      r = where(abs(r) >= multiple, fma(-quotient, multiple, r), r);
+    }
   };
   const double first = std::ldexp(1.0, digits * firstScaled);
   takeOff(d * first, reciprocal * (1 / first) * up, highest - firstScaled + 1);
