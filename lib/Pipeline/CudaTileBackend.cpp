@@ -100,6 +100,13 @@ static void noteDropped(target::ImageOp image, ArrayRef<cudatile::OccupancyHint>
   }
 }
 
+/// Reports that an image was assembled without optimization, and why.
+static void noteUnoptimized(target::ImageOp image, StringRef error) {
+  remark::missed(image.getLoc(),
+                 remark::RemarkOpts::name("OptimizationRejected").category("tileiras-optimization"))
+      << remark::reason("the assembler accepts the kernels only with opt-level 0: {0}", error);
+}
+
 LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageOp image, Stage last,
                                         Cubin &cubin) const {
   ArrayRef<uint8_t> bytecode = image.getBytes();
@@ -126,13 +133,20 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
   options.optimizationLevel = codeOptions.optimizationLevel;
   options.lineInfo = codeOptions.profiling;
   std::optional<cudatile::Cubin> made = cudatile::assemble(*tileiras, bytecode, options, error);
+  std::string again;
   if (!made) {
-    std::string again;
     std::vector<cudatile::OccupancyHint> dropped;
     if (auto relaxed = cudatile::withoutOccupancy(bytecode, dropped))
       made = cudatile::assemble(*tileiras, *relaxed, options, again);
     if (made)
       noteDropped(image, dropped);
+  }
+  // Some kernels that its optimizations reject or crash on are valid.
+  if (!made && options.optimizationLevel > 0) {
+    options.optimizationLevel = 0;
+    made = cudatile::assemble(*tileiras, bytecode, options, again);
+    if (made)
+      noteUnoptimized(image, StringRef(error).rtrim());
   }
   if (!made) {
     compilation.tileirasRefusal = error;
