@@ -179,7 +179,7 @@ bool Compilation::consume(llvm::function_ref<LogicalResult()> step) {
 /// An error after the frontend accepted the program is a limit of the target or a fault of ours; an
 /// error in IR or in a schedule that was handed in may be the text's.
 bool Compilation::failedAt(Stage next) {
-  if (bridge.sawUnsupported())
+  if (bridge.sawUnsupported() || !tileirasRefusal.empty())
     result.outcome = Outcome::Unsupported;
   else if ((request.isIR || !request.codeOptions.schedule.empty()) && bridge.errorCount())
     result.outcome = Outcome::Diagnostics;

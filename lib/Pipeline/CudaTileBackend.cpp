@@ -150,7 +150,9 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
   }
   if (!made) {
     compilation.tileirasRefusal = error;
-    return image.emitError(error);
+    InFlightDiagnostic diagnostic = image.emitError(StringRef(error).rtrim());
+    diagnostic.attachNote() << "via 'auto' compiles such programs through PTX, as via 'ptx' does";
+    return diagnostic;
   }
   cubin = {name(), std::move(made->bytes)};
   return success();
