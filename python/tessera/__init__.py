@@ -56,11 +56,12 @@ globals().update(_OPERATIONS)
 globals().update(_TYPES)
 
 
-def load(path: str | _os.PathLike[str]) -> object:
-    """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote."""
+def load(path: str | _os.PathLike[str], weights: str | _os.PathLike[str] | None = None) -> object:
+    """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote, and the weights that
+    were written beside it."""
     from .bundle import load as load_bundle
 
-    return load_bundle(path)
+    return load_bundle(path, weights)
 
 
 def from_onnx(

@@ -13,6 +13,7 @@ from .calls import Call
 from .capture import constant
 from .errors import ArgumentError, TesseraError
 from .parameters import Bound
+from .weights import read
 
 _MOST_ARGUMENTS = 64  # of a call
 
@@ -115,12 +116,12 @@ class Bundle:
         self.manifest = _read_manifest(text)
         tuples, listed = self.manifest.get("tuples", []), self.manifest.get("functions", [])
         written = _read_written(self.manifest)
-        self._functions = {
+        self._functions: dict[str, Any] = {
             name: BundleFunction(name, module, name in tuples, written.get(name, []))
             for name in dict.fromkeys([*names, *listed])
         }
 
-    def __getattr__(self, name: str) -> BundleFunction:
+    def __getattr__(self, name: str) -> Any:
         functions = self.__dict__.get("_functions", {})
         if name not in functions:
             raise AttributeError(
@@ -132,10 +133,45 @@ class Bundle:
         return [*self._functions, "manifest"]
 
 
-def load(path: str | os.PathLike[str]) -> Bundle:
-    """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote."""
+class WithWeights:
+    """A function of a bundle whose first arguments are the weights of a file."""
+
+    def __init__(self, function: BundleFunction, weights: list):
+        self.__name__ = function.__name__
+        self._function, self._weights = function, weights
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*self._weights, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__} of a tessera bundle, with {len(self._weights)} weights>"
+
+
+def _give_weights(bundle: Bundle, path: str | os.PathLike[str]) -> None:
+    """The function that the file names gets its weights."""
+    arrays, metadata = read(path)
+    name = metadata.get("function", "")
+    try:
+        order = json.loads(metadata.get("parameters", ""))
+        chosen = [arrays[one] for one in order]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise TesseraError(
+            f"{os.fspath(path)}: the file does not say which weights a function needs"
+        ) from None
+    function = bundle._functions.get(name)
+    if not isinstance(function, BundleFunction):
+        raise TesseraError(f"{os.fspath(path)}: the bundle has no function {name[:80]!r}")
+    bundle._functions[name] = WithWeights(function, chosen)
+
+
+def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Bundle:
+    """Loads a bundle that `tessera build` or `f.compile(...).save(path)` wrote, and the weights that
+    were written beside it."""
     module = _tessera.load_file(path)
     try:
-        return Bundle(module)
+        bundle = Bundle(module)
     except TesseraError as error:
         raise type(error)(f"{os.fspath(path)}: {error}") from None
+    if weights is not None:
+        _give_weights(bundle, weights)
+    return bundle

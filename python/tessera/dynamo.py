@@ -30,7 +30,8 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
     return kept * x * (1.0 / (1.0 - p)), kept
 
 
-def _decompositions() -> dict:
+def decompositions() -> dict:
+    """How operations become those of core ATen."""
     return {**core_aten_decompositions(), torch.ops.aten.native_dropout.default: _dropout}
 
 
@@ -45,7 +46,7 @@ def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Cal
         fw_compiler=compiler,
         bw_compiler=compiler,
         inference_compiler=compiler,
-        decompositions=_decompositions(),
+        decompositions=decompositions(),
     )
     with sdpa_kernel(SDPBackend.MATH):
         return trace(module, example_inputs)

@@ -56,7 +56,7 @@ def name_of(target: Any) -> str:
     return f"operator.{getattr(target, '__name__', target)}"
 
 
-def _dtype(dtype: torch.dtype) -> DType | None:
+def dtype_of(dtype: torch.dtype) -> DType | None:
     return BY_NAME.get(str(dtype).removeprefix("torch."))
 
 
@@ -95,7 +95,7 @@ def _json(value: Any, names: dict[fx.Node, str]) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, torch.dtype):
-        dtype = _dtype(value)
+        dtype = dtype_of(value)
         return {"dtype": dtype.name if dtype else str(value)}
     return {"str": str(value)}
 
@@ -106,7 +106,7 @@ def _type(value: Any) -> dict | None:
         return {"dtype": "none", "shape": []}
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
         return None
-    dtype = _dtype(value.dtype)
+    dtype = dtype_of(value.dtype)
     shape = [size if isinstance(size, int) else str(size) for size in value.shape]
     return {"dtype": dtype.name, "shape": shape} if dtype else None
 

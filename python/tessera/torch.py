@@ -1,4 +1,5 @@
-"""PyTorch: functions in its graph of gradients, and in programs that `torch.compile` traces.
+"""PyTorch: functions in its graph of gradients, in programs that `torch.compile` traces and as
+modules, and exported programs as bundles.
 
 A call with tensors that require gradients is one node of PyTorch's graph. Its backward calls the
 compiled `tsr.vjp` of the function with the saved arguments. That call is a node, too, if PyTorch
@@ -172,3 +173,49 @@ def _result_types(function: Function, given: dict[str, Any]) -> tuple[list, bool
     shapes = {name: one.shape for name, one in given.items() if isinstance(one, torch.Tensor)}
     results, is_tuple = results_of(function, described, shapes)
     return [(shape, getattr(torch, name)) for shape, name in results], is_tuple
+
+
+# -- modules and exported programs ----------------------------------------------------------------
+
+
+class Module(torch.nn.Module):
+    """A function as a module. Its parameters are arguments of the function, by name; tensors of
+    integers and booleans are its buffers."""
+
+    def __init__(self, function: Function, **parameters: torch.Tensor):
+        super().__init__()
+        names = function._parameters.names
+        if unknown := [name for name in parameters if name not in names]:
+            raise ArgumentError(
+                f"function '{function.__name__}' has no parameter '{unknown[0]}'; it has "
+                + ", ".join(names)
+            )
+        traceable(function)
+        self._function = function
+        for name, value in parameters.items():
+            if value.is_floating_point():
+                self.register_parameter(name, torch.nn.Parameter(value))
+            else:
+                self.register_buffer(name, value)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        return self._function(*args, **own, **kwargs)
+
+    def extra_repr(self) -> str:
+        return self._function.__name__
+
+
+def coverage(model: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls a model, and tells which of its operations Tessera compiles."""
+    from . import dynamo
+
+    return dynamo.coverage(model, *args, **kwargs)
+
+
+def compile_exported(program: Any, target: str | None = None, **options: Any) -> Any:
+    """Compiles a program of `torch.export` as one function. Its `save` writes a bundle that runs
+    without PyTorch, and the weights beside it. Keywords are the options of `@tsr.function`."""
+    from .exported import Exported
+
+    return Exported(program, target, options)
