@@ -133,20 +133,13 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
   options.optimizationLevel = codeOptions.optimizationLevel;
   options.lineInfo = codeOptions.profiling;
   std::optional<cudatile::Cubin> made = cudatile::assemble(*tileiras, bytecode, options, error);
-  std::string again;
   if (!made) {
+    std::string again;
     std::vector<cudatile::OccupancyHint> dropped;
     if (auto relaxed = cudatile::withoutOccupancy(bytecode, dropped))
       made = cudatile::assemble(*tileiras, *relaxed, options, again);
     if (made)
       noteDropped(image, dropped);
-  }
-  // Some kernels that its optimizations reject or crash on are valid.
-  if (!made && options.optimizationLevel > 0) {
-    options.optimizationLevel = 0;
-    made = cudatile::assemble(*tileiras, bytecode, options, again);
-    if (made)
-      noteUnoptimized(image, StringRef(error).rtrim());
   }
   if (!made) {
     compilation.tileirasRefusal = error;
@@ -154,6 +147,8 @@ LogicalResult CudaTileBackend::assemble(Compilation &compilation, target::ImageO
     diagnostic.attachNote() << "via 'auto' compiles such programs through PTX, as via 'ptx' does";
     return diagnostic;
   }
+  if (StringRef refusal = compilation.request.tileirasRefusal; !refusal.empty())
+    noteUnoptimized(image, refusal);
   cubin = {name(), std::move(made->bytes)};
   return success();
 }

@@ -371,7 +371,7 @@ void compile(const CompileRequest &given, CompileResult &result) {
   request.program.sortsSequentially = !GpuTarget::parse(request.target);
   std::optional<Dump> dump = Dump::fromEnvironment(request);
   const CompileRequest &wanted = dump ? dump->request() : request;
-  bool tuned = false;
+  bool tuned = false, canUsePtx = false;
   std::string refusal;
   auto perform = [&](const CompileRequest &each) {
     std::string tooLarge;
@@ -379,13 +379,13 @@ void compile(const CompileRequest &given, CompileResult &result) {
       runStages(compilation, tuned);
       reportProgram(result);
       tooLarge = compilation.tooLargeKernel();
-      if (compilation.choosesBackend)
-        refusal = llvm::StringRef(compilation.tileirasRefusal).rtrim().str();
+      refusal = llvm::StringRef(compilation.tileirasRefusal).rtrim().str();
+      canUsePtx = compilation.choosesBackend;
     });
     return tooLarge;
   };
   fitTiles(wanted, result, perform);
-  if (!refusal.empty() && result.outcome != Outcome::Ok) {
+  if (!refusal.empty() && canUsePtx && result.outcome != Outcome::Ok) {
     CompileRequest throughPtx = wanted;
     throughPtx.tileirasRefusal = refusal;
     result = CompileResult();
@@ -399,6 +399,18 @@ void compile(const CompileRequest &given, CompileResult &result) {
     fitTiles(plain, result, perform);
     if (result.outcome == Outcome::Ok)
       tellUnusableTuning(llvm::StringRef(wanted.target).split(':').first.str());
+  }
+  if (!refusal.empty() && !canUsePtx && result.outcome != Outcome::Ok) {
+    // Some kernels that the assembler's optimizations crash on are valid.
+    CompileRequest unoptimized = wanted;
+    unoptimized.tileirasRefusal = refusal;
+    unoptimized.codeOptions.optimizationLevel = 0;
+    unoptimized.codeOptions.tuning = false;
+    CompileResult again;
+    std::swap(result, again);
+    fitTiles(unoptimized, result, perform);
+    if (result.outcome != Outcome::Ok)
+      std::swap(result, again);
   }
   if (request.remarks != RemarkFilter::None && result.outcome == Outcome::Ok) {
     if (request.explain)

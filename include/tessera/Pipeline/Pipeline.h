@@ -116,8 +116,8 @@ struct CompileRequest {
   bool launcher = false;
   /// A bundle is wanted; otherwise the compilation ends with the last wanted text.
   bool code = true;
-  /// Why the assembler of CUDA Tile IR refused the program, whose kernels then go through PTX
-  /// unless someone asked for CUDA Tile IR.
+  /// Why the assembler of CUDA Tile IR refused the program, whose kernels then go through PTX, or
+  /// are assembled without optimization where someone asked for CUDA Tile IR.
   std::string tileirasRefusal;
 };
 
