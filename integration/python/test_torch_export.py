@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from tessera.torch import Module, compile_exported, coverage  # noqa: E402
 from torch import nn  # noqa: E402
+from torch_models import network  # noqa: E402
 
 
 class Attention(nn.Module):
@@ -30,17 +31,6 @@ class Attention(nn.Module):
         y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = x + self.scale * self.out(y.transpose(1, 2).reshape(b, s, d))
         return {"y": y if bias is None else y + bias, "heads": y.view(b, s, self.heads, -1)}
-
-
-def network():
-    return nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(8 * 4 * 4, 5),
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -130,12 +120,12 @@ def test_programs_that_are_refused():
     with pytest.raises(tsr.CompileError, match="buffer_mutation.*export the model in eval mode"):
         compile_exported(torch.export.export(model, (x,)))
 
-    class Unique(nn.Module):
+    class SingularValues(nn.Module):
         def forward(self, x):
             return torch.linalg.svdvals(x)
 
     with pytest.raises(tsr.CompileError, match="linalg"):
-        compile_exported(torch.export.export(Unique(), (torch.randn(4, 4),)))
+        compile_exported(torch.export.export(SingularValues(), (torch.randn(4, 4),)))
 
 
 def test_arguments_of_another_structure():

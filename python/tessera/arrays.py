@@ -69,6 +69,21 @@ def _numpy_dtype(dtype: Any) -> DType | None:
     return _NUMPY_DTYPES[dtype]
 
 
+def numpy_dtype(dtype: DType, what: str, advice: str) -> Any:
+    """NumPy's type, or that of the package ml_dtypes."""
+    import numpy
+
+    if dtype not in EXTENSION_NAMES:
+        return numpy.dtype(dtype.numpy_name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TesseraError(
+            f"{what} {dtype.name}, which NumPy has only with the package ml_dtypes; {advice}"
+        ) from None
+    return numpy.dtype(getattr(ml_dtypes, EXTENSION_NAMES[dtype]))
+
+
 class NumPyLibrary:
     """NumPy, and everything that is read through it."""
 
@@ -100,19 +115,9 @@ class NumPyLibrary:
     def empty(dtype: DType, shape: tuple) -> tuple[int, Any]:
         import numpy
 
-        if dtype in EXTENSION_NAMES:
-            try:
-                import ml_dtypes
-            except ImportError:
-                raise TesseraError(
-                    f"a result is {dtype.name}, which NumPy has only with the package ml_dtypes; "
-                    "install it, or return x.to(fp32)"
-                ) from None
-            numpy_type = getattr(ml_dtypes, EXTENSION_NAMES[dtype])
-        else:
-            numpy_type = dtype.numpy_name
+        numpy_type = numpy_dtype(dtype, "a result is", "install it, or return x.to(fp32)")
         try:
-            array = _empty_at_line(numpy, shape, numpy.dtype(numpy_type))
+            array = _empty_at_line(numpy, shape, numpy_type)
         except (MemoryError, ValueError):
             raise OutOfMemoryError(f"out of memory: a result has the shape {shape}") from None
         return array.__array_interface__["data"][0], array

@@ -17,10 +17,11 @@ from typing import Any
 import torch
 
 from .errors import ArgumentError
+from .fx import dtype_of
 from .function import Function
 from .gradients import apply, gradients
 from .signature import results_of
-from .types import BY_NAME, Tensor
+from .types import Tensor
 
 
 def takes_part(values: Any) -> bool:
@@ -155,7 +156,7 @@ def _register(function: Function, others: dict, names: tuple[str, ...], count: i
 
 
 def _type_of(tensor: torch.Tensor) -> Any:
-    dtype = BY_NAME.get(str(tensor.dtype).removeprefix("torch."))
+    dtype = dtype_of(tensor.dtype)
     if dtype is None:
         raise ArgumentError(f"expected a tensor of a supported type, found {tensor.dtype}")
     # A size that varies is traced: its hint chooses a shape class.

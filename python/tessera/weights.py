@@ -12,8 +12,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from .arrays import numpy_dtype
 from .errors import TesseraError
-from .types import BY_NAME, EXTENSION_NAMES, DType
+from .types import BY_NAME, DType
 
 _LONGEST_HEADER = 100_000_000
 _NAMES = {
@@ -58,20 +59,6 @@ def write(
             file.write(data)
 
 
-def _numpy_type(dtype: DType) -> Any:
-    import numpy
-
-    if dtype not in EXTENSION_NAMES:
-        return numpy.dtype(dtype.numpy_name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise TesseraError(
-            f"weights are {dtype.name}, which NumPy has only with the package ml_dtypes; install it"
-        ) from None
-    return numpy.dtype(getattr(ml_dtypes, EXTENSION_NAMES[dtype]))
-
-
 def _array(data: Any, name: str, entry: Any) -> Any:
     """One tensor as an array; what the header says is untrusted."""
     problem = f"invalid weights: tensor {name[:80]!r}"
@@ -83,7 +70,7 @@ def _array(data: Any, name: str, entry: Any) -> Any:
             isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in numbers
         ):
             raise TesseraError(f"{problem} has no shape or no range of bytes")
-    dtype = _numpy_type(BY_NAME[_NAMES[entry["dtype"]]])
+    dtype = numpy_dtype(BY_NAME[_NAMES[entry["dtype"]]], "weights are", "install it")
     size = math.prod(shape) * dtype.itemsize
     if len(ends) != 2 or ends[1] - ends[0] != size or ends[1] > len(data):
         raise TesseraError(f"{problem} is not as long as its shape says")
