@@ -84,6 +84,7 @@ struct Registry {
     add("tessera.", randomBuiltins());
     add("tessera.", sortBuiltins());
     add("tessera.", windowBuiltins());
+    add("tessera.", poolBuiltins());
     add("tessera.", linearBuiltins());
     add("tessera.", normBuiltins());
     add("tessera.", gradientBuiltins());

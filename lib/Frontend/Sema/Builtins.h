@@ -102,6 +102,7 @@ std::vector<Builtin> creationBuiltins();
 std::vector<Builtin> randomBuiltins();
 std::vector<Builtin> sortBuiltins();
 std::vector<Builtin> windowBuiltins();
+std::vector<Builtin> poolBuiltins();
 std::vector<Builtin> linearBuiltins();
 std::vector<Builtin> normBuiltins();
 std::vector<Builtin> gradientBuiltins();

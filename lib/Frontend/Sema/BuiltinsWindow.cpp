@@ -1,124 +1,16 @@
-//===- BuiltinsWindow.cpp - Convolutions and pooling
-//--------------------------------------------===//
+//===- BuiltinsWindow.cpp - Convolutions ----------------------------------===//
 //
-// Windows slide along the last dimensions of a tensor (`gir.window`). A convolution contracts them
-// with weights, and pooling reduces them. The scheduler sees nothing else, so that prologues,
-// epilogues and tiles are those of any contraction or reduction.
+// Windows slide along the last dimensions of a tensor (`gir.window`), and a convolution contracts
+// them with weights. The scheduler sees nothing else, so that prologues, epilogues and tiles are
+// those of any contraction.
 //
-//===------------------------------------------------------------------------------------------===//
-#include "Builtins.h"
+//===----------------------------------------------------------------------===//
+#include "Windows.h"
 
-#include <limits>
+#include "llvm/Support/MathExtras.h"
 
 using namespace tessera;
 using namespace tessera::sema;
-
-namespace {
-
-using Numbers = llvm::SmallVector<int64_t>;
-
-/// How windows slide along the spatial dimensions.
-struct Windows {
-  Numbers sizes, steps, dilations, before, after; ///< before, after: the padding
-
-  /// The extent of a window along a dimension.
-  int64_t extent(size_t j) const { return dilations[j] * (sizes[j] - 1) + 1; }
-};
-
-} // namespace
-
-/// The digit in the operation's name: conv2d has two spatial dimensions.
-static int64_t spatialRank(const Args &args) {
-  for (char c : args.builtin.name)
-    if (c >= '1' && c <= '3')
-      return c - '0';
-  return 1;
-}
-
-static std::string nameOf(const Args &args, size_t i) {
-  return "'" + std::string(args.builtin.params[i].name) + "' of '" +
-         std::string(args.builtin.name) + "'";
-}
-
-/// A number for each spatial dimension: one for all, or a sequence.
-static std::optional<Numbers> perDim(Args &args, size_t i, int64_t count, int64_t least) {
-  Numbers numbers;
-  std::vector<Value> given =
-      args[i].isSequence() ? *args[i].elements : std::vector<Value>(count, args[i]);
-  if (given.size() == 1)
-    given.resize(count, given[0]);
-  if (int64_t(given.size()) != count) {
-    args.error(i, "expected a number or " + std::to_string(count) + " numbers for " +
-                      nameOf(args, i) + ", found " + std::to_string(given.size()));
-    return std::nullopt;
-  }
-  for (size_t k = 0; k < given.size(); ++k) {
-    std::optional<int64_t> number = args.in.toInt(given[k], args.part(i, k), nameOf(args, i));
-    if (!number)
-      return std::nullopt;
-    if (*number < least) {
-      args.in.error(args.part(i, k), "expected at least " + std::to_string(least) + " for " +
-                                         nameOf(args, i) + ", found " + std::to_string(*number));
-      return std::nullopt;
-    }
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-/// Extends a dimension by a number; a negative width removes elements.
-static mlir::Value padded(Emitter &emit, mlir::Value x, int64_t dim, SymExpr before, SymExpr after,
-                          const Value &number) {
-  auto type = llvm::cast<gir::TensorType>(x.getType());
-  auto isNegative = [](SymExpr width) { return width.isConstant() && width.constantValue() < 0; };
-  if (isNegative(before) || isNegative(after)) {
-    Shape starts(type.getRank(), SymExpr(0)), sizes(type.getShape());
-    SymExpr front = isNegative(before) ? SymExpr(0) - before : SymExpr(0);
-    SymExpr back = isNegative(after) ? SymExpr(0) - after : SymExpr(0);
-    starts[dim] = front;
-    sizes[dim] = sizes[dim] - front - back;
-    x = emit.slice(x, starts, Numbers(type.getRank(), 1), sizes);
-    type = llvm::cast<gir::TensorType>(x.getType());
-  }
-  llvm::SmallVector<mlir::Value> parts;
-  auto addPart = [&](SymExpr width) {
-    if (width.isConstant(0) || isNegative(width))
-      return;
-    Shape shape(type.getShape());
-    shape[dim] = width;
-    parts.push_back(emit.constant(*dtypeFromMlir(type.getElementType()), shape, number).tensor);
-  };
-  addPart(before);
-  parts.push_back(x);
-  addPart(after);
-  if (parts.size() == 1)
-    return x;
-  return gir::ConcatOp::create(emit.builder, emit.loc(), dim, mlir::ValueRange(parts));
-}
-
-/// The windows over the last dimensions: [.., positions.., elements..]. Nothing after an error.
-static std::optional<mlir::Value> windowsOf(Args &args, const Value &x, const Windows &windows,
-                                            const Value &padding) {
-  Emitter &emit = args.emit();
-  int64_t count = windows.sizes.size(), first = int64_t(x.rank()) - count;
-  mlir::Value tensor = x.tensor;
-  Numbers dims;
-  for (int64_t j = 0; j < count; ++j) {
-    dims.push_back(first + j);
-    tensor = padded(emit, tensor, first + j, SymExpr(windows.before[j]), SymExpr(windows.after[j]),
-                    padding);
-    SymExpr size = llvm::cast<gir::TensorType>(tensor.getType()).getDim(first + j);
-    if (args.in.sizes.nonNegative(size - SymExpr(windows.extent(j)), args.range) != true) {
-      args.error(0, "expected at least " + std::to_string(windows.extent(j)) +
-                        " elements with padding in dimension " + std::to_string(first + j) +
-                        " for '" + std::string(args.builtin.name) + "', found " + size.str());
-      return std::nullopt;
-    }
-  }
-  return gir::WindowOp::create(emit.builder, emit.loc(), tensor, dims, windows.sizes, windows.steps,
-                               windows.dilations)
-      .getResult();
-}
 
 /// x.unfold(dim, size, step)
 static Value unfold(Args &args) {
@@ -166,12 +58,6 @@ static mlir::Value grouped(Emitter &emit, mlir::Value x, int64_t dim, int64_t gr
   shape[dim] = SymExpr(groups);
   shape.insert(shape.begin() + dim + 1, channels);
   return emit.reshape(x, shape);
-}
-
-static Numbers range(int64_t first, int64_t count) {
-  Numbers numbers(count);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
 }
 
 /// Contracts windows with weights [out, in per group, elements..], stride and padding included.
@@ -352,34 +238,105 @@ static mlir::Value interleaved(Emitter &emit, mlir::Value x, int64_t dim, int64_
                 Value::ofInt(SymExpr(0)));
 }
 
+/// Weights [in, out per group, elements..] of a transposed convolution as those of a convolution:
+/// [out, residues.., in per group, elements..], with out and residues as one dimension. The
+/// elements of a residue are those whose position is that number modulo `residues`, in reverse
+/// order.
+static mlir::Value weightsByResidue(Emitter &emit, const Convolution &conv, const Numbers &residues,
+                                    const Numbers &taps) {
+  mlir::Value weight = conv.weight.tensor;
+  for (int64_t j = 0; j < conv.rank; ++j)
+    weight =
+        padded(emit, weight, 2 + j, SymExpr(0),
+               SymExpr(taps[j] * residues[j] - conv.windows.sizes[j]), Value::ofInt(SymExpr(0)));
+  weight = grouped(emit, weight, 0, conv.groups); // [group, in, out, elements..]
+  Shape shape(llvm::cast<gir::TensorType>(weight.getType()).getShape());
+  Shape split(shape.begin(), shape.begin() + 3), starts(3, SymExpr(0));
+  Numbers steps(3, 1), order = {0, 2}, elements;
+  for (int64_t j = 0; j < conv.rank; ++j) {
+    elements.push_back(int64_t(split.size()));
+    order.push_back(int64_t(split.size()) + 1);
+    split.append({SymExpr(taps[j]), SymExpr(residues[j])});
+    starts.append({SymExpr(taps[j] - 1), SymExpr(0)});
+    steps.append({-1, 1});
+  }
+  order.push_back(1);
+  llvm::append_range(order, elements);
+  weight = emit.transpose(emit.slice(emit.reshape(weight, split), starts, steps, split), order);
+  Shape merged{shape[0] * shape[2], shape[1]};
+  for (int64_t j = 0; j < conv.rank; ++j) {
+    merged[0] = merged[0] * SymExpr(residues[j]);
+    merged.push_back(SymExpr(taps[j]));
+  }
+  return emit.reshape(weight, merged);
+}
+
+/// [batch, (out, residues..), positions..] to [batch, out, (position, residue)..].
+static mlir::Value residuesToSpace(Emitter &emit, mlir::Value result, const Numbers &residues) {
+  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape());
+  int64_t rank = residues.size(), all = 1;
+  for (int64_t residue : residues)
+    all *= residue;
+  if (all == 1)
+    return result;
+  Shape split{shape[0], shape[1].floorDiv(SymExpr(all))}, merged(split);
+  Numbers order{0, 1};
+  for (int64_t j = 0; j < rank; ++j) {
+    split.push_back(SymExpr(residues[j]));
+    merged.push_back(shape[2 + j] * SymExpr(residues[j]));
+    order.append({2 + rank + j, 2 + j});
+  }
+  split.append(shape.begin() + 2, shape.end());
+  return emit.reshape(emit.transpose(emit.reshape(result, split), order), merged);
+}
+
 /// The transposed convolution: the result's element is a sum over the windows that contain it.
+/// Elements of the result whose position has the same residue modulo the stride are multiplied with
+/// the same weights. They are channels of a convolution of stride 1, which multiplies no zeros.
+/// Where windows are dilated, too, the elements of `x` are spread instead.
 static std::optional<mlir::Value> convolveTransposed(Args &args, Convolution &conv,
                                                      const Numbers &padding,
                                                      const Numbers &outputPadding) {
   Emitter &emit = args.emit();
   Windows windows = conv.windows;
-  mlir::Value x = conv.x.tensor, weight = conv.weight.tensor;
-  // Weights [in, out per group, elements..] to [out, in per group, elements in reverse order..].
-  Shape starts(conv.rank + 2, SymExpr(0));
-  Numbers steps(conv.rank + 2, 1);
+  mlir::Value x = conv.x.tensor;
+  Numbers residues, taps;
+  Shape sizes;
   for (int64_t j = 0; j < conv.rank; ++j) {
-    x = interleaved(emit, x, 2 + j, windows.steps[j]);
-    starts[2 + j] = SymExpr(windows.sizes[j] - 1);
-    steps[2 + j] = -1;
-    windows.before.push_back(windows.extent(j) - 1 - padding[j]);
-    windows.after.push_back(windows.extent(j) - 1 - padding[j] + outputPadding[j]);
+    int64_t step = windows.steps[j], extent = windows.extent(j);
+    SymExpr size = conv.x.shape()[2 + j];
+    sizes.push_back((size - SymExpr(1)) * SymExpr(step) +
+                    SymExpr(extent - 2 * padding[j] + outputPadding[j]));
+    if (args.in.sizes.nonNegative(sizes.back() - SymExpr(1), args.range) != true) {
+      args.error(0, "expected at least one element of the result in dimension " +
+                        std::to_string(2 + j) + ", found " + sizes.back().str());
+      return std::nullopt;
+    }
+    if (windows.dilations[j] > 1) {
+      x = interleaved(emit, x, 2 + j, step);
+      step = 1;
+    }
+    residues.push_back(step);
+    taps.push_back((windows.sizes[j] + step - 1) / step);
+    windows.sizes[j] = taps[j];
     windows.steps[j] = 1;
+    // What follows the first element that belongs to the last element of `x`.
+    int64_t rest = extent - padding[j] + outputPadding[j];
+    windows.before.push_back(windows.extent(j) - 1 - padding[j] / step);
+    windows.after.push_back(llvm::divideCeilSigned(rest, step) - 1);
   }
-  weight = emit.slice(weight, starts, steps, conv.weight.shape());
-  weight = grouped(emit, weight, 0, conv.groups);
-  Numbers order = {0, 2, 1};
-  llvm::append_range(order, range(3, conv.rank));
-  weight = emit.transpose(weight, order);
-  Shape shape(llvm::cast<gir::TensorType>(weight.getType()).getShape());
-  shape[1] = shape[0] * shape[1];
-  shape.erase(shape.begin());
-  weight = emit.reshape(weight, shape);
-  return convolve(args, Value::ofTensor(x), weight, conv.groups, windows);
+  mlir::Value weight = weightsByResidue(emit, conv, residues, taps);
+  std::optional<mlir::Value> result =
+      convolve(args, Value::ofTensor(x), weight, conv.groups, windows);
+  if (!result)
+    return std::nullopt;
+  mlir::Value spread = residuesToSpace(emit, *result, residues);
+  Shape shape(llvm::cast<gir::TensorType>(spread.getType()).getShape()), starts(shape.size());
+  for (int64_t j = 0; j < conv.rank; ++j) {
+    starts[2 + j] = SymExpr(padding[j] % residues[j]);
+    shape[2 + j] = sizes[j];
+  }
+  return emit.slice(spread, starts, Numbers(shape.size(), 1), shape);
 }
 
 /// conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -472,236 +429,6 @@ static Value weightGradient(Args &args) {
   return Value::ofTensor(emit.reshape(result, *size));
 }
 
-//===------------------------------------------------------------------------------------------===//
-// Pooling
-//===------------------------------------------------------------------------------------------===//
-
-/// The windows of a pooling operation; `dilation` is the number of its argument, if it has one.
-static std::optional<Windows> poolWindows(Args &args, const Value &x,
-                                          std::optional<size_t> dilation, size_t ceilMode) {
-  int64_t rank = spatialRank(args), first = int64_t(x.rank()) - rank;
-  if (int64_t(x.rank()) != rank + 2 && int64_t(x.rank()) != rank + 1) {
-    args.error(0, "expected a tensor of " + std::to_string(rank + 1) + " or " +
-                      std::to_string(rank + 2) + " dimensions for '" +
-                      std::string(args.builtin.name) + "', found " + describe(x));
-    return std::nullopt;
-  }
-  Windows windows;
-  std::optional<Numbers> sizes = perDim(args, 1, rank, 1);
-  bool isWhole = args[2].is(Value::None) || (args[2].isSequence() && args[2].elements->empty());
-  std::optional<Numbers> steps = sizes && !isWhole ? perDim(args, 2, rank, 1) : sizes;
-  std::optional<Numbers> padding = steps ? perDim(args, 3, rank, 0) : std::nullopt;
-  std::optional<Numbers> dilations = padding ? Numbers(rank, 1) : std::optional<Numbers>();
-  if (dilations && dilation)
-    dilations = perDim(args, *dilation, rank, 1);
-  std::optional<bool> isCeil = dilations ? args.boolean(ceilMode) : std::nullopt;
-  if (!isCeil)
-    return std::nullopt;
-  windows.sizes = *sizes, windows.steps = *steps, windows.dilations = *dilations;
-  windows.before = windows.after = *padding;
-  for (int64_t j = 0; j < rank; ++j) {
-    if (2 * (*padding)[j] > (*sizes)[j]) {
-      args.error(3, "expected at most half of the window for " + nameOf(args, 3) + ", found " +
-                        std::to_string((*padding)[j]));
-      return std::nullopt;
-    }
-    if (!*isCeil)
-      continue;
-    // The last window may reach past the end, but starts inside.
-    std::optional<int64_t> size = args.in.fix(x.shape()[first + j], args.ranges[0]);
-    if (!size)
-      return std::nullopt;
-    int64_t step = (*steps)[j], room = *size + 2 * (*padding)[j] - windows.extent(j);
-    int64_t count = (room + step - 1) / step + 1;
-    if ((count - 1) * step >= *size + (*padding)[j])
-      --count;
-    windows.after[j] += std::max<int64_t>(0, (count - 1) * step - room);
-  }
-  return windows;
-}
-
-/// The last `count` dimensions.
-static Numbers lastDims(mlir::Value x, int64_t count) {
-  return range(int64_t(llvm::cast<gir::TensorType>(x.getType()).getRank()) - count, count);
-}
-
-static mlir::Value reduced(Emitter &emit, ReduceOp op, mlir::Value x,
-                           llvm::ArrayRef<int64_t> dims) {
-  return gir::ReduceOp::create(emit.builder, emit.loc(), op, x, dims);
-}
-
-/// max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-static Value maxPool(Args &args) {
-  std::optional<Value> x = args.tensor(0);
-  std::optional<Windows> windows = x ? poolWindows(args, *x, 4, 5) : std::nullopt;
-  std::optional<bool> withIndices = windows ? args.boolean(6) : std::nullopt;
-  if (!withIndices)
-    return Value::error();
-  Emitter &emit = args.emit();
-  bool isFloat = Emitter::isFloat(Emitter::dtype(*x));
-  const DTypeInfo &info = dtypeInfo(Emitter::dtype(*x));
-  Value lowest = isFloat
-                     ? Value::ofFloat(-std::numeric_limits<double>::infinity())
-                     : Value::ofInt(SymExpr(info.isSigned ? -(int64_t(1) << (info.bits - 1)) : 0));
-  std::optional<mlir::Value> view = windowsOf(args, *x, *windows, lowest);
-  if (!view)
-    return Value::error();
-  int64_t rank = windows->sizes.size();
-  mlir::Value best = reduced(emit, ReduceOp::Max, *view, lastDims(*view, rank));
-  if (!*withIndices)
-    return Value::ofTensor(best);
-  // The first element of the window that is the largest, as its place in the unpadded plane.
-  auto type = llvm::cast<gir::TensorType>((*view).getType());
-  Shape shape(type.getShape());
-  Value place = Value::ofInt(SymExpr(0));
-  int64_t first = int64_t(x->rank()) - rank;
-  for (int64_t j = 0; j < rank; ++j) {
-    auto scaled = [&](int64_t dim, int64_t factor) {
-      return emit.map(ScalarOp::Mul,
-                      {emit.iota(shape, dim, DType::Int64), Value::ofInt(SymExpr(factor))});
-    };
-    Value at = emit.map(ScalarOp::Add, {scaled(first + j, windows->steps[j]),
-                                        scaled(int64_t(x->rank()) + j, windows->dilations[j])});
-    at = emit.map(ScalarOp::Sub, {at, Value::ofInt(SymExpr(windows->before[j]))});
-    place = emit.map(ScalarOp::Mul, {place, Value::ofInt(x->shape()[first + j])});
-    place = emit.map(ScalarOp::Add, {place, at});
-  }
-  Numbers elements = range(x->rank(), rank);
-  Value largest = Value::ofTensor(emit.unsqueeze(best, elements));
-  Value isBest = emit.map(ScalarOp::Eq, {Value::ofTensor(*view), largest});
-  if (isFloat)
-    isBest = emit.map(ScalarOp::Or, {isBest, emit.map(ScalarOp::IsNan, {Value::ofTensor(*view)})});
-  Value candidates = emit.map(
-      ScalarOp::Where, {isBest, place, Value::ofInt(SymExpr(std::numeric_limits<int64_t>::max()))});
-  mlir::Value indices = reduced(emit, ReduceOp::Min, candidates.tensor, elements);
-  return Value::ofTuple({Value::ofTensor(best), Value::ofTensor(indices)});
-}
-
-/// The number of elements of each window, as a tensor that broadcasts over the positions.
-static Value windowCounts(Emitter &emit, const Value &x, const Windows &windows,
-                          llvm::ArrayRef<SymExpr> positions, bool withPadding) {
-  int64_t rank = windows.sizes.size(), first = int64_t(x.rank()) - rank;
-  Value all = Value::ofInt(SymExpr(1));
-  Shape shape(positions.begin() + first, positions.begin() + first + rank);
-  for (int64_t j = 0; j < rank; ++j) {
-    SymExpr size = x.shape()[first + j];
-    // The padding before is that on both sides; what was added for the last window is not counted.
-    SymExpr padding(windows.before[j]);
-    Value start =
-        emit.map(ScalarOp::Sub, {emit.map(ScalarOp::Mul, {emit.iota(shape, j, DType::Int64),
-                                                          Value::ofInt(SymExpr(windows.steps[j]))}),
-                                 Value::ofInt(padding)});
-    Value end = emit.map(ScalarOp::Add, {start, Value::ofInt(SymExpr(windows.sizes[j]))});
-    end = emit.map(ScalarOp::Minimum, {end, Value::ofInt(withPadding ? size + padding : size)});
-    if (!withPadding)
-      start = emit.map(ScalarOp::Maximum, {start, Value::ofInt(SymExpr(0))});
-    all = emit.map(ScalarOp::Mul, {all, emit.map(ScalarOp::Sub, {end, start})});
-  }
-  return all;
-}
-
-/// avg_pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-static Value avgPool(Args &args) {
-  std::optional<Value> x = args.tensor(0);
-  std::optional<Windows> windows = x ? poolWindows(args, *x, std::nullopt, 4) : std::nullopt;
-  std::optional<bool> withPadding = windows ? args.boolean(5) : std::nullopt;
-  if (!withPadding)
-    return Value::error();
-  Emitter &emit = args.emit();
-  std::optional<mlir::Value> view = windowsOf(args, *x, *windows, Value::ofInt(SymExpr(0)));
-  if (!view)
-    return Value::error();
-  int64_t rank = windows->sizes.size(), elements = 1;
-  bool isRegular = true;
-  for (int64_t j = 0; j < rank; ++j) {
-    elements *= windows->sizes[j];
-    bool isCut = windows->after[j] != windows->before[j];
-    isRegular &= !isCut && (*withPadding || windows->before[j] == 0);
-  }
-  Value sum = Value::ofTensor(reduced(emit, ReduceOp::Sum, *view, lastDims(*view, rank)));
-  Value count = Value::ofFloat(double(elements));
-  if (!args[6].is(Value::None)) {
-    std::optional<int64_t> given = args.integer(6);
-    if (!given)
-      return Value::error();
-    if (*given == 0)
-      return args.error(6, "expected a divisor other than 0");
-    count = Value::ofFloat(double(*given));
-  } else if (!isRegular) {
-    count = emit.cast(windowCounts(emit, *x, *windows, sum.shape(), *withPadding),
-                      Emitter::dtype(*x), false);
-  }
-  if (Emitter::isFloat(Emitter::dtype(*x)))
-    return emit.map(ScalarOp::Div, {sum, count});
-  // The mean of integers is rounded towards zero.
-  Value mean = emit.map(ScalarOp::Div, {emit.cast(sum, DType::FP64, false), count});
-  return emit.cast(emit.map(ScalarOp::Trunc, {mean}), Emitter::dtype(*x), true);
-}
-
-/// adaptive_avg_pool(x, output_size): means of parts that cover each dimension.
-static Value adaptiveAvgPool(Args &args) {
-  std::optional<Value> x = args.tensor(0);
-  if (!x)
-    return Value::error();
-  int64_t rank = spatialRank(args), first = int64_t(x->rank()) - rank;
-  if (first != 1 && first != 2)
-    return args.error(0, "expected a tensor of " + std::to_string(rank + 1) + " or " +
-                             std::to_string(rank + 2) + " dimensions for '" +
-                             std::string(args.builtin.name) + "', found " + describe(*x));
-  if (!Emitter::isFloat(Emitter::dtype(*x))) {
-    args.needsFloat(0, *x);
-    return Value::error();
-  }
-  std::vector<Value> wanted =
-      args[1].isSequence() ? *args[1].elements : std::vector<Value>(rank, args[1]);
-  if (int64_t(wanted.size()) != rank)
-    return args.error(1, "expected a number or " + std::to_string(rank) + " numbers for " +
-                             nameOf(args, 1) + ", found " + std::to_string(wanted.size()));
-  Emitter &emit = args.emit();
-  DType dtype = Emitter::dtype(*x);
-  Value y = *x;
-  for (int64_t j = 0; j < rank; ++j) {
-    if (wanted[j].is(Value::None))
-      continue;
-    std::optional<SymExpr> count = args.in.toSize(wanted[j], args.part(1, j), nameOf(args, 1));
-    if (!count || !args.checkSizes(1, {*count}))
-      return Value::error();
-    SymExpr size = y.shape()[first + j];
-    if (size == *count)
-      continue;
-    if (count->isConstant(1)) {
-      Numbers dim{first + j};
-      mlir::Value sum = reduced(emit, ReduceOp::Sum, y.tensor, dim);
-      Value mean = emit.map(ScalarOp::Div, {Value::ofTensor(sum), Value::ofInt(size)});
-      y = Value::ofTensor(emit.unsqueeze(mean.tensor, dim));
-      continue;
-    }
-    // Part `o` has the elements from floor(o * size / count) to ceil((o + 1) * size / count). Its
-    // mean is a product with weights.
-    Shape shape{*count, size};
-    Value o = emit.iota(shape, 0, DType::Int64), i = emit.iota(shape, 1, DType::Int64);
-    Value whole = Value::ofInt(*count), length = Value::ofInt(size), one = Value::ofInt(SymExpr(1));
-    Value start = emit.map(ScalarOp::FloorDiv, {emit.map(ScalarOp::Mul, {o, length}), whole});
-    Value next = emit.map(ScalarOp::Mul, {emit.map(ScalarOp::Add, {o, one}), length});
-    next = emit.map(ScalarOp::Sub, {emit.map(ScalarOp::Add, {next, whole}), one});
-    Value end = emit.map(ScalarOp::FloorDiv, {next, whole});
-    Value isInside = emit.map(
-        ScalarOp::And, {emit.map(ScalarOp::Ge, {i, start}), emit.map(ScalarOp::Lt, {i, end})});
-    Value share = emit.map(ScalarOp::Div,
-                           {Value::ofFloat(1.0),
-                            emit.cast(emit.map(ScalarOp::Sub, {end, start}), DType::FP32, false)});
-    Value weights =
-        emit.cast(emit.map(ScalarOp::Where, {isInside, share, Value::ofFloat(0.0)}), dtype, false);
-    mlir::Value product =
-        gir::ContractOp::create(emit.builder, emit.loc(), y.tensor, weights.tensor, Numbers(),
-                                Numbers(), Numbers{first + j}, Numbers{1});
-    Numbers order = range(0, y.rank() - 1);
-    order.insert(order.begin() + first + j, int64_t(y.rank()) - 1);
-    y = Value::ofTensor(emit.transpose(product, order));
-  }
-  return y;
-}
-
 std::vector<Builtin> sema::windowBuiltins() {
   constexpr uint8_t function = Builtin::Function;
   constexpr const char *conv = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
@@ -709,10 +436,6 @@ std::vector<Builtin> sema::windowBuiltins() {
       "x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1";
   constexpr const char *gradient =
       "x, weight_size, grad, stride=1, padding=0, dilation=1, groups=1";
-  constexpr const char *largest = "x, kernel_size, stride=None, padding=0, dilation=1, "
-                                  "ceil_mode=False, return_indices=False";
-  constexpr const char *mean = "x, kernel_size, stride=None, padding=0, ceil_mode=False, "
-                               "count_include_pad=True, divisor_override=None";
   return {
       {"unfold", "x, dim, size, step", Builtin::Method, unfold,
        "windows along a dimension, in a new last one"},
@@ -731,17 +454,5 @@ std::vector<Builtin> sema::windowBuiltins() {
        "the gradient of the weights of conv2d"},
       {"conv3d_weight", gradient, function, weightGradient,
        "the gradient of the weights of conv3d"},
-      {"max_pool1d", largest, function, maxPool, "the largest element of each window"},
-      {"max_pool2d", largest, function, maxPool, "the largest element of each window"},
-      {"max_pool3d", largest, function, maxPool, "the largest element of each window"},
-      {"avg_pool1d", mean, function, avgPool, "the mean of each window"},
-      {"avg_pool2d", mean, function, avgPool, "the mean of each window"},
-      {"avg_pool3d", mean, function, avgPool, "the mean of each window"},
-      {"adaptive_avg_pool1d", "x, output_size", function, adaptiveAvgPool,
-       "means of as many parts as wanted"},
-      {"adaptive_avg_pool2d", "x, output_size", function, adaptiveAvgPool,
-       "means of as many parts as wanted"},
-      {"adaptive_avg_pool3d", "x, output_size", function, adaptiveAvgPool,
-       "means of as many parts as wanted"},
   };
 }
