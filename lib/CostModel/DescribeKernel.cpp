@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -176,7 +177,7 @@ private:
                           [&](const std::string &name) { return bool(kernel.getDim(name)); });
   }
   Names ordered(const NameSet &set);
-  bool isDense(LoadOp load);
+  std::optional<int64_t> denseAlignment(LoadOp load);
   int64_t bytesLeaving(StoreOp store);
   Value hostTensor(Value argument) {
     unsigned i = cast<BlockArgument>(argument).getArgNumber();
@@ -438,16 +439,19 @@ static Value withoutWeight(Value value) {
   return isWeighted ? map.getInputs()[1] : value;
 }
 
-/// Whether a tensor of a 16-bit float that is dense in memory is read in rows of whole pieces of 16
-/// bytes, wherever a tile begins.
-bool Describer::isDense(LoadOp load) {
-  constexpr int64_t piece = 8;
+/// The bytes at whose multiples the rows of a tensor of a 16-bit float start, if it is dense in
+/// memory and read in rows of whole pieces of 16 bytes, wherever a tile begins.
+std::optional<int64_t> Describer::denseAlignment(LoadOp load) {
+  constexpr int64_t piece = 8, bytes = 2;
   if (auto argument = dyn_cast<BlockArgument>(hostTensor(load.getTensor())))
     if (!function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr))
-      return false;
+      return std::nullopt;
   auto type = cast<gir::TensorType>(load.getTensor().getType());
-  if (type.getRank() < 2 || facts.divisor(type.getDim(type.getRank() - 1)) % piece != 0)
-    return false;
+  if (type.getRank() < 2)
+    return std::nullopt;
+  int64_t pitch = facts.divisor(type.getDim(type.getRank() - 1));
+  if (pitch % piece != 0)
+    return std::nullopt;
   SmallVector<SymExpr> indices = expressions(load.getIndex());
   SymExpr beside = indices.back();
   unsigned along = 0;
@@ -464,14 +468,17 @@ bool Describer::isDense(LoadOp load) {
       };
       SymExpr step = at(1) - at(0), dim = SymExpr::symbol(name);
       if (index != at(0) + step * dim)
-        return false;
+        return std::nullopt;
       if (index == indices.back() && step.isConstant(1)) {
         beside = beside - dim;
         ++along;
       }
     }
   }
-  return along == 1 && facts.divisor(beside) % piece == 0;
+  int64_t shift = facts.divisor(beside);
+  if (along != 1 || shift % piece != 0)
+    return std::nullopt;
+  return bytes * (beside.isConstant(0) ? pitch : std::gcd(pitch, shift));
 }
 
 /// A side of a contraction is computed element by element.
@@ -514,7 +521,13 @@ void Describer::addContraction(ValueRange values, const Names &over, bool inner)
   bool areNarrowed = function->hasAttr(gir::kProductTypeAttr) && shape.storageBytes == 2;
   made.halves = areNarrowed || (isHalf(left) && isHalf(right));
   bool isOne = !rows || !columns || elementOf(left) == elementOf(right);
-  made.dense = isOne && (!rows || isDense(rows)) && (!columns || isDense(columns));
+  made.dense = isOne;
+  for (auto [load, alignment] :
+       {std::pair(rows, &made.rowsAlignment), std::pair(columns, &made.columnsAlignment)})
+    if (load) {
+      *alignment = denseAlignment(load).value_or(0);
+      made.dense &= *alignment != 0;
+    }
   for (Value side : {lhs, rhs})
     if (side)
       noteSide(side);

@@ -128,14 +128,17 @@ protected:
       return false;
     bool arePlain = llvm::all_of(
         shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
-    return arePlain && isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows));
+    return arePlain &&
+           (llvm::all_of(shape.contractions, [](const auto &each) { return each.dense; }) ||
+            (isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows))));
   }
 
-  /// Whether rows of 16-bit elements along a dimension do not start at multiples of 128 bytes: each
-  /// row of a copy then takes two requests.
-  bool isOffLines(const Dim &dim) const {
+  /// Whether an operand's rows of 16-bit elements do not start at multiples of 128 bytes: each row
+  /// of a copy then takes two requests. `dim` is contiguous in the operand, and decides where the
+  /// alignment is not known.
+  bool isOffLines(int64_t alignment, const Dim &dim) const {
     constexpr int64_t bytes = 2, line = 128;
-    return facts.divisor(dim.size) * bytes % line != 0;
+    return (alignment ? alignment : facts.divisor(dim.size) * bytes) % line != 0;
   }
 };
 

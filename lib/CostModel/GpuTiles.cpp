@@ -46,8 +46,13 @@ private:
     ContractionSize size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
     size.products = products;
     bool areColumns = llvm::is_contained(shape.otherContiguous, rows.name);
-    size.rowsOffLines = isOffLines(areColumns ? rows : over);
-    size.columnsOffLines = isOffLines(columns);
+    auto isAnyOffLines = [&](int64_t KernelShape::Contraction::*alignment, const Dim &dim) {
+      return llvm::any_of(shape.contractions,
+                          [&](const auto &each) { return isOffLines(each.*alignment, dim); });
+    };
+    size.rowsOffLines =
+        isAnyOffLines(&KernelShape::Contraction::rowsAlignment, areColumns ? rows : over);
+    size.columnsOffLines = isAnyOffLines(&KernelShape::Contraction::columnsAlignment, columns);
     for (const Dim &dim : shape.dims)
       if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
         size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
@@ -411,6 +416,8 @@ private:
       }
     }
     choose(LaunchField::NumWarps, warps);
+    if (shape.onTensorCores && !narrow && machine.operandsInRegisters)
+      shape.mmaRegisters = splitRegisters(warps);
     if (pairs && !large && !areTwice)
       choose(TuningField::MinCtasPerSm, isShort ? 4 : 2);
   }

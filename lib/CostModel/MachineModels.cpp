@@ -67,6 +67,7 @@ MachineModel tessera::cudaTileMachineModel(const GpuDescription &gpu) {
   machine.l2Bytes = gpu.l2Bytes;
   machine.wholeRow = 16384;
   machine.rowAlignment = CudaLimits::bulkAlignment;
+  machine.roofline = Roofline::ofChip(gpu.chip, /*tensorCores=*/true);
   machine.operandsInRegisters = gpu.operandsInRegisters();
   return machine;
 }

@@ -59,11 +59,16 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(gir::createGraphLowerScatterAdd());
     functions.addPass(gir::createGraphDropChecks());
     functions.addPass(gir::createGraphSplitScans({.sms = machine.cores}));
+    functions.addPass(gir::createGraphGatherReshapes());
     functions.addPass(gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment}));
     functions.addPass(gir::createGraphUnrollWindows());
     functions.addPass(gir::createGraphLowerPadding());
-    functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment}));
-    functions.addPass(gir::createGraphStoreOperands());
+    functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment,
+                                                     .flopPerByte = machine.flopPerByte(),
+                                                     .flopPerLaunch = machine.flopPerLaunch()}));
+    functions.addPass(gir::createGraphStoreOperands({.rowAlignment = machine.rowAlignment,
+                                                     .flopPerByte = machine.flopPerByte(),
+                                                     .flopPerLaunch = machine.flopPerLaunch()}));
   }
 }
 

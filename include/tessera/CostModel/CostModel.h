@@ -12,6 +12,7 @@
 #include "tessera/CostModel/WarpgroupCosts.h"
 #include "tessera/Dialect/Common/LaunchConfig.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
+#include "tessera/Target/Roofline.h"
 
 #include <memory>
 #include <optional>
@@ -38,6 +39,11 @@ struct MachineModel {
   int64_t wholeRow = 0;
   /// The alignment in bytes that copies of rows need; 0: none.
   int64_t rowAlignment = 0;
+  /// GPU: the peak rates.
+  Roofline roofline = {};
+  /// FLOP of 16-bit MMAs in the time of a byte of memory, and in that of a launch.
+  double flopPerByte() const { return roofline.mma16 / roofline.bytesPerSecond; }
+  double flopPerLaunch() const { return roofline.mma16 * roofline.launchSeconds; }
   /// GPU: operands of tensor cores are in registers; those of emulated f32 MMAs need twice the
   /// space.
   bool operandsInRegisters = false;
@@ -82,6 +88,8 @@ struct KernelShape {
     bool halves = false; ///< whether the operands are 16-bit floats, in memory or computed
     /// Whether the operands in memory have one such type and are dense, so that TMA can load them.
     bool dense = false;
+    /// The bytes at whose multiples the rows of a dense operand in memory start; 0: it is computed.
+    int64_t rowsAlignment = 0, columnsAlignment = 0;
   };
   /// Something that is computed for each element of some dimensions.
   struct Work {
@@ -134,6 +142,8 @@ struct KernelShape {
   unsigned scanBytes = 0;  ///< of an element of the widest scan
   /// Whether tensor cores support the operand type: not f64, nor integers wider than a byte.
   bool onTensorCores = true;
+  /// Registers of a thread for operands and accumulators of emulated f32 MMAs in a stream.
+  int64_t mmaRegisters = 0;
   /// Chosen with the tiles.
   LaunchConfig launch;
   TuningConfig tuning;

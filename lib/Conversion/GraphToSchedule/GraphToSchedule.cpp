@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/CostModel/DescribeKernel.h"
 #include "tessera/CostModel/MachineModels.h"
+#include "tessera/CostModel/StreamedProducts.h"
 #include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 #include "tessera/Dialect/Graph/IR/ValueType.h"
@@ -95,7 +96,7 @@ public:
       if (!cut) {
         Kernels trial = mergedGroups();
         cut = sharedReduction(trial);
-        if (!cut && storeLonely(trial))
+        if (!cut && (storeLonely(trial) || storeStreamedProducts(trial)))
           continue;
       }
       if (!cut && storeOperand())
@@ -138,8 +139,10 @@ private:
   /// Stores a computed operand of a contraction that is better read from memory; false if there is
   /// none.
   bool storeOperand() {
-    mlir::Value operand =
-        machine.isGpu ? gir::computedOperand(function, facts, stored) : mlir::Value();
+    if (!machine.isGpu)
+      return false;
+    mlir::Value operand = gir::computedOperand(function, facts, stored,
+                                               {machine.flopPerByte(), machine.flopPerLaunch()});
     if (!operand)
       return false;
     stored.insert(operand);
@@ -398,6 +401,26 @@ private:
     return stored.size() > before;
   }
 
+  /// Stores contractions that a kernel computes tile by tile inside or beside its stream, if
+  /// kernels of their own take less time. False if there is none.
+  bool storeStreamedProducts(const Kernels &trial) {
+    bool isChanged = false;
+    for (auto &kernel : trial) {
+      llvm::SetVector<Expr> products;
+      visitExprs(exprsOf(*kernel), [&](Expr e) {
+        if (e->kind == ExprNode::Reduce && e->origin && !isLevel(kernel->plan, e) &&
+            e->origin.getDefiningOp<gir::ContractOp>())
+          products.insert(e);
+      });
+      if (products.empty() || !machine.isGpu || batchInvariant ||
+          !paysToStoreProducts(machine, facts, shapeOf(*kernel)))
+        continue;
+      for (Expr product : products)
+        isChanged |= store(Cut{product->origin, "a kernel of its own computes it in less time"});
+    }
+    return isChanged;
+  }
+
   static std::vector<Expr> exprsOf(const Kernel &kernel) {
     std::vector<Expr> result;
     for (const KernelOutput &output : kernel.plan.outputs)
@@ -527,6 +550,15 @@ private:
     return (op && op.getIsolated()) || operands.contains(value);
   }
 
+  /// Whether a kernel streams along the K dimension of a contraction.
+  static bool isContraction(const Kernel &kernel) {
+    bool result = false;
+    visitExprs(exprsOf(kernel), [&](Expr e) {
+      result |= isLevel(kernel.plan, e) && e->origin && e->origin.getDefiningOp<gir::ContractOp>();
+    });
+    return result;
+  }
+
   static bool onlyChecks(const Kernel &kernel) {
     return llvm::all_of(kernel.roots, [](const Root &root) { return bool(root.check); });
   }
@@ -540,6 +572,9 @@ private:
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
             isIsolated(x.stored) || isIsolated(y.stored))
           return nullptr;
+    // Each contraction would leave the other one half of the registers for its tile.
+    if (machine.isGpu && a.roots[0].dim >= 0 && isContraction(a) && isContraction(b))
+      return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
     joined->roots.insert(joined->roots.end(), b.roots.begin(), b.roots.end());

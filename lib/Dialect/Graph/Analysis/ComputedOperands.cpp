@@ -1,15 +1,9 @@
 //===- ComputedOperands.cpp - Computed operands of contractions -----------===//
 #include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 
-#include "tessera/Dialect/Graph/IR/Graph.h"
-
 #include "llvm/ADT/DenseMap.h"
 
 using namespace tessera;
-
-/// How often an element has to be read, and how many multiplications there have to be, before it
-/// pays.
-static constexpr double kFewestReads = 512, kFewestMultiplications = double(int64_t(1) << 31);
 
 namespace {
 /// What a value is made by.
@@ -43,31 +37,52 @@ private:
 };
 } // namespace
 
-static bool paysOff(gir::ContractOp product, mlir::Value operand, const SizeFacts &facts) {
+static double bytesOf(gir::TensorType type) {
+  return double(type.getElementType().getIntOrFloatBitWidth()) / 8;
+}
+
+bool gir::paysToStore(gir::ContractOp product, unsigned operand, const SizeFacts &facts,
+                      const CopyRates &rates) {
+  constexpr double timesLost = 2;
   auto indexed = llvm::cast<gir::GraphOpInterface>(product.getOperation());
+  auto type = llvm::cast<gir::TensorType>(product->getOperand(operand).getType());
   auto function = product->getParentOfType<mlir::func::FuncOp>();
   bool batchInvariant = gir::numericsOption(function, "batch_invariant") == "true";
   // One row is computed as one of many.
   auto sizeOf = [&](SymExpr size) {
     return double(batchInvariant && size.isConstant(1) ? SizeFact().hint : facts.hint(size));
   };
-  double multiplications = 1, elements = 1;
+  double flop = 2, bytesMoved = 2 * bytesOf(type);
   for (SymExpr size : indexed.getIterationSizes())
-    multiplications *= sizeOf(size);
-  for (SymExpr size : llvm::cast<gir::TensorType>(operand.getType()).getShape())
-    elements *= sizeOf(size);
-  return multiplications >= kFewestMultiplications && multiplications >= kFewestReads * elements;
+    flop *= sizeOf(size);
+  for (SymExpr size : type.getShape())
+    bytesMoved *= sizeOf(size);
+  return timesLost * flop >= bytesMoved * rates.flopPerByte + rates.flopPerLaunch;
+}
+
+std::optional<int64_t> gir::alignmentOfCopy(gir::TensorType type, const SizeFacts &facts,
+                                            int64_t rowAlignment) {
+  constexpr int64_t line = 128, linesOfRow = 8;
+  if (type.getRank() < 2)
+    return std::nullopt;
+  SymExpr row = type.getDim(type.getRank() - 1);
+  if (int64_t(facts.divisor(row) * bytesOf(type)) % rowAlignment == 0)
+    return std::nullopt;
+  bool isLong = double(facts.hint(row)) * bytesOf(type) >= linesOfRow * line;
+  return isLong ? std::max(line, rowAlignment) : rowAlignment;
 }
 
 mlir::Value gir::computedOperand(mlir::func::FuncOp function, const SizeFacts &facts,
-                                 const llvm::SetVector<mlir::Value> &stored) {
+                                 const llvm::SetVector<mlir::Value> &stored,
+                                 const CopyRates &rates) {
   Makings makings(stored);
   for (gir::ContractOp product : function.getOps<gir::ContractOp>())
-    for (mlir::Value operand : product->getOperands()) {
+    for (unsigned i = 0; i < product->getNumOperands(); ++i) {
+      mlir::Value operand = product->getOperand(i);
       mlir::Type element = llvm::cast<gir::TensorType>(operand.getType()).getElementType();
       // What is wider is split in registers in any case.
       if (element.getIntOrFloatBitWidth() > 16 || makings.of(operand) != Making::Arithmetic ||
-          !paysOff(product, operand, facts))
+          !paysToStore(product, i, facts, rates))
         continue;
       // A view is read as well as what it shows.
       while (llvm::isa<gir::TransposeOp, gir::BroadcastOp>(operand.getDefiningOp()))

@@ -2,8 +2,7 @@
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
-#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 
 using namespace tessera;
 
@@ -11,10 +10,6 @@ namespace tessera::gir {
 #define GEN_PASS_DEF_GRAPHALIGNOPERANDS
 #include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
 } // namespace tessera::gir
-
-/// How often an element has to be read, and how many multiplications there have to be, before a
-/// copy pays: it moves each element twice and is one more launch.
-static constexpr int64_t kFewestReads = 512, kFewestMultiplications = int64_t(1) << 31;
 
 static int64_t rowBytes(gir::TensorType type, int64_t elements) {
   return elements * (type.getElementType().getIntOrFloatBitWidth() / 8);
@@ -25,11 +20,11 @@ static bool isContiguous(mlir::BlockArgument argument) {
   return function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) != nullptr;
 }
 
-static bool hasUnalignedRows(mlir::BlockArgument argument, unsigned joined, const SizeFacts &facts,
+static bool hasUnalignedRows(mlir::Value source, unsigned joined, const SizeFacts &facts,
                              int64_t rowAlignment) {
-  auto type = llvm::cast<gir::TensorType>(argument.getType());
+  auto type = llvm::cast<gir::TensorType>(source.getType());
   unsigned bits = type.getElementType().getIntOrFloatBitWidth();
-  if (type.getRank() < 2 || bits < 8 || bits > 16 || !isContiguous(argument))
+  if (type.getRank() < 2 || bits < 8 || bits > 16)
     return false;
   int64_t divisor = 1;
   for (SymExpr size : type.getShape().take_back(joined))
@@ -38,48 +33,43 @@ static bool hasUnalignedRows(mlir::BlockArgument argument, unsigned joined, cons
 }
 
 /// The number of last dimensions that are one row: several if all of them are summed.
-static unsigned joinedDims(gir::ContractOp product, unsigned operand) {
+static unsigned joinedDims(gir::ContractOp product, unsigned operand, mlir::Value source) {
   llvm::ArrayRef<int64_t> summed = operand ? product.getRhsContract() : product.getLhsContract();
   mlir::Value value = product->getOperand(operand);
   int64_t rank = llvm::cast<gir::TensorType>(value.getType()).getRank();
   unsigned count = 0;
-  while (llvm::isa<mlir::BlockArgument>(value) && int64_t(count) < rank &&
-         llvm::is_contained(summed, rank - 1 - count))
+  while (value == source && int64_t(count) < rank && llvm::is_contained(summed, rank - 1 - count))
     ++count;
   return std::max(1u, count);
 }
 
-/// The argument that an operand is, seen through views of it.
-static mlir::BlockArgument argumentOf(mlir::Value operand) {
+/// The contiguous argument that an operand is, or a reshape of it, seen through other views.
+static mlir::Value sourceOf(mlir::Value operand) {
   while (mlir::Operation *op = operand.getDefiningOp()) {
+    mlir::Value input = op->getNumOperands() ? op->getOperand(0) : mlir::Value();
+    if (llvm::isa<gir::ReshapeOp>(op)) {
+      auto argument = llvm::dyn_cast<mlir::BlockArgument>(input);
+      return argument && isContiguous(argument) ? operand : mlir::Value();
+    }
     if (!llvm::isa<gir::TransposeOp, gir::BroadcastOp, gir::SliceOp>(op) || !operand.hasOneUse())
       return {};
-    operand = op->getOperand(0);
+    operand = input;
   }
-  return llvm::cast<mlir::BlockArgument>(operand);
+  return isContiguous(llvm::cast<mlir::BlockArgument>(operand)) ? operand : mlir::Value();
 }
 
-static bool paysOff(gir::ContractOp product, unsigned operand, const SizeFacts &facts) {
-  auto indexed = llvm::cast<gir::GraphOpInterface>(product.getOperation());
-  double multiplications = 1, elements = 1;
-  for (SymExpr size : indexed.getIterationSizes())
-    multiplications *= double(facts.hint(size));
-  auto type = llvm::cast<gir::TensorType>(product->getOperand(operand).getType());
-  for (SymExpr size : type.getShape())
-    elements *= double(facts.hint(size));
-  return multiplications >= double(kFewestMultiplications) &&
-         multiplications >= double(kFewestReads) * elements;
-}
-
-/// Puts a copy with aligned rows between the argument and its users.
-static void copyArgument(mlir::OpBuilder &builder, mlir::BlockArgument argument,
-                         int64_t rowAlignment) {
+/// Puts a copy with aligned rows between an argument, or a reshape of one, and its users.
+static void copySource(mlir::OpBuilder &builder, mlir::Value source, const SizeFacts &facts,
+                       int64_t rowAlignment) {
+  auto type = llvm::cast<gir::TensorType>(source.getType());
+  builder.setInsertionPointAfterValue(source);
+  int64_t alignment = gir::alignmentOfCopy(type, facts, rowAlignment).value_or(rowAlignment);
   auto copy = gir::MaterializeOp::create(
-      builder, argument.getLoc(), argument.getType(), argument, builder.getUnitAttr(),
-      builder.getI64IntegerAttr(rowAlignment),
+      builder, source.getLoc(), type, source, builder.getUnitAttr(),
+      builder.getI64IntegerAttr(alignment),
       builder.getStringAttr("its rows are unaligned, and a contraction reads them many times"));
   // Linear positions are those of rows without gaps.
-  argument.replaceUsesWithIf(copy.getResult(), [&](mlir::OpOperand &use) {
+  source.replaceUsesWithIf(copy.getResult(), [&](mlir::OpOperand &use) {
     return use.getOwner() != copy && !llvm::isa<gir::ReshapeOp>(use.getOwner());
   });
 }
@@ -93,17 +83,17 @@ struct AlignOperands : gir::impl::GraphAlignOperandsBase<AlignOperands> {
     if (function.isExternal())
       return;
     SizeFacts facts(function);
-    llvm::SetVector<mlir::BlockArgument> arguments;
+    llvm::SetVector<mlir::Value> sources;
     function.walk([&](gir::ContractOp product) {
       for (unsigned i = 0; i < product->getNumOperands(); ++i)
-        if (mlir::BlockArgument argument = argumentOf(product->getOperand(i)))
-          if (hasUnalignedRows(argument, joinedDims(product, i), facts, rowAlignment) &&
-              paysOff(product, i, facts))
-            arguments.insert(argument);
+        if (mlir::Value source = sourceOf(product->getOperand(i)))
+          if (hasUnalignedRows(source, joinedDims(product, i, source), facts, rowAlignment) &&
+              gir::paysToStore(product, i, facts, {flopPerByte, flopPerLaunch}))
+            sources.insert(source);
     });
-    mlir::OpBuilder builder(function.getBody());
-    for (mlir::BlockArgument argument : arguments)
-      copyArgument(builder, argument, rowAlignment);
+    mlir::OpBuilder builder(function.getContext());
+    for (mlir::Value source : llvm::reverse(sources))
+      copySource(builder, source, facts, rowAlignment);
   }
 };
 } // namespace

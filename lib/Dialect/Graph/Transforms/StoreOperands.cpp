@@ -15,6 +15,8 @@ namespace tessera::gir {
 
 namespace {
 struct StoreOperands : gir::impl::GraphStoreOperandsBase<StoreOperands> {
+  using GraphStoreOperandsBase::GraphStoreOperandsBase;
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
@@ -23,12 +25,15 @@ struct StoreOperands : gir::impl::GraphStoreOperandsBase<StoreOperands> {
     llvm::SetVector<Value> stored;
     for (auto op : function.getOps<gir::MaterializeOp>())
       stored.insert(op.getResult());
-    while (Value operand = gir::computedOperand(function, facts, stored)) {
+    while (Value operand =
+               gir::computedOperand(function, facts, stored, {flopPerByte, flopPerLaunch})) {
       OpBuilder builder(operand.getContext());
       builder.setInsertionPointAfterValue(operand);
+      auto type = cast<gir::TensorType>(operand.getType());
+      std::optional<int64_t> alignment = gir::alignmentOfCopy(type, facts, rowAlignment);
       auto copy = gir::MaterializeOp::create(
-          builder, operand.getLoc(), operand.getType(), operand, builder.getUnitAttr(),
-          IntegerAttr(),
+          builder, operand.getLoc(), type, operand, builder.getUnitAttr(),
+          alignment ? builder.getI64IntegerAttr(*alignment) : IntegerAttr(),
           builder.getStringAttr(
               "a contraction reads it many times, and tensor cores are fed from memory"));
       operand.replaceAllUsesExcept(copy, copy);

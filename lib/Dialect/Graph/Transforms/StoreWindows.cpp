@@ -102,13 +102,24 @@ public:
   void rewrite() {
     for (auto [side, other] : {std::pair(&lhs, &rhs), std::pair(&rhs, &lhs)})
       if (std::optional<SmallVector<int64_t>> order = storedOrder(*side, *other)) {
-        product.replaceAllUsesWith(stored(*side, *other, *order));
-        product.erase();
+        replace(stored(*side, *other, *order));
         return;
       }
   }
 
 private:
+  /// Replaces the contraction. What is put together from parts is stored in any case.
+  void replace(Value result) {
+    auto user = product->hasOneUse() ? dyn_cast<gir::MaterializeOp>(*product->user_begin())
+                                     : gir::MaterializeOp();
+    if (user && !user.getRowAlignment() && result.getDefiningOp<gir::ConcatOp>()) {
+      user.replaceAllUsesWith(result);
+      user.erase();
+    }
+    product.replaceAllUsesWith(result);
+    product.erase();
+  }
+
   static SmallVector<int64_t> allDims(const Side &side) {
     return llvm::to_vector(llvm::seq<int64_t>(tensorType(side.value).getRank()));
   }

@@ -1,6 +1,8 @@
 //===- Coordinates.cpp - Bounds of index values ---------------------------===//
 #include "tessera/Dialect/Tile/Analysis/Coordinates.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -138,6 +140,20 @@ int64_t Coordinates::rowAlignment(Value view) const {
   return llvm::count_if(llvm::zip_equal(type.getStrides(), type.getShape()), isAlongMemory) > 1
              ? std::gcd(aligned, bytes)
              : aligned;
+}
+
+int64_t Coordinates::leastRowAlignment(Value tile) const {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  for (unsigned i = 0; i < made.size(); ++i) {
+    Operation *op = made[i].getDefiningOp();
+    if (auto load = dyn_cast_or_null<tile::LoadOp>(op))
+      least = std::min(least, rowAlignment(load.getView()));
+    if (isa_and_nonnull<tile::MapOp, tile::CastOp>(op))
+      made.insert_range(op->getOperands());
+  }
+  return least;
 }
 
 unsigned Coordinates::accessWidth(Value view, ArrayRef<int64_t> dims, const Layout &layout,

@@ -294,8 +294,8 @@ def GraphSplitScans : Pass<"gir-split-scans", "::mlir::func::FuncOp"> {
 def GraphAlignOperands : Pass<"gir-align-operands", "::mlir::func::FuncOp"> {
   let summary = "copy operands of contractions whose rows TMA cannot load";
   let description = [{
-    Copies an argument whose rows do not start at multiples of `row-alignment` bytes into memory
-    with padded rows, if a large contraction reads it.
+    Copies an argument, or a reshape of one, whose rows do not start at multiples of
+    `row-alignment` bytes into memory with padded rows, if a large contraction reads it.
 
     **Why.** A contraction reads an element once for each tile of the other operand. TMA and
     `cp.async` need aligned rows. One copy is cheap compared with elementwise loads in the main
@@ -304,20 +304,24 @@ def GraphAlignOperands : Pass<"gir-align-operands", "::mlir::func::FuncOp"> {
     **Input form.** Graph IR.
 
     **Output form.** The same, with a `gir.materialize … isolated align_rows` between the argument
-    and its users. Reshapes of the argument keep reading the original, because they index it
-    linearly.
+    and its users. Rows that are long enough start at cache lines. Reshapes of the argument keep
+    reading the original, because they index it linearly.
 
     **Declines.** The pass leaves an operand alone
 
-    - if it is not an argument, or one seen through transposes, broadcasts and slices that have no
-      other use;
+    - if it is not an argument or a reshape of one, or one seen through transposes, broadcasts and
+      slices that have no other use;
     - if the argument is not contiguous (`gir.contiguous`), has fewer than two dimensions, or has
       elements of less than 8 or more than 16 bits;
     - if the size of a row is known to be a multiple of `row-alignment` bytes;
-    - if the contraction reads an element less than 512 times, or has less than 2^31
-      multiplications.
+    - if the copy would take longer than the contraction without it: `flop-per-byte` and
+      `flop-per-launch` compare the two.
   }];
-  let options = [Option<"rowAlignment", "row-alignment", "int64_t", "16", "bytes at whose multiples rows must start">];
+  let options = [
+    Option<"rowAlignment", "row-alignment", "int64_t", "16", "bytes at whose multiples rows must start">,
+    Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
+    Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
+  ];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
@@ -333,15 +337,60 @@ def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
     **Input form.** Graph IR without composite operations.
 
     **Output form.** The same, with `gir.materialize … isolated` of such operands. Transposes and
-    broadcasts of an operand stay after it.
+    broadcasts of an operand stay after it. Rows are padded (`align_rows`) where asynchronous
+    copies could not load them.
 
     **Declines.** The pass leaves an operand alone
 
     - if it is loaded as it is: an argument, a stored value, or a view of one;
     - if its elements are wider than 16 bits, which are split in registers in any case;
     - if it depends on another contraction;
-    - if the contraction reads an element less than 512 times, or has less than 2^31
-      multiplications.
+    - if storing it would take longer than the contraction without it: `flop-per-byte` and
+      `flop-per-launch` compare the two.
+  }];
+  let options = [
+    Option<"rowAlignment", "row-alignment", "int64_t", "16", "bytes at whose multiples rows must start">,
+    Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
+    Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
+  ];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
+def GraphGatherReshapes : Pass<"gir-gather-reshapes", "::mlir::func::FuncOp"> {
+  let summary = "read reshapes that take apart a contraction's result at computed indices";
+  let description = [{
+    Stores the result of a contraction as it is, if a reshape takes apart one of its dimensions so
+    that the elements are along several dimensions of the reshape, as in a transposed convolution
+    whose residues are channels. The reshape is replaced by a `gir.gather` with computed indices.
+
+    **Why.** The contraction would store its result in the order of the reshape. Its tiles would
+    have few elements along each of many dimensions, and tensor cores would be mostly idle.
+
+    **Input form.** Graph IR.
+
+    **Output form.** The same, with `gir.materialize … isolated` and `gir.gather` in place of such
+    reshapes. The gather is part of the kernel that reads it.
+
+    **Declines.** The pass leaves a reshape alone
+
+    - if a value between it and the contraction has other uses, or is computed;
+    - if each dimension of the contraction's result is along one dimension of the reshape, as where
+      heads of attention are merged. The pass cannot fail.
+
+    Before:
+    ```mlir
+    %1 = gir.reshape %0 : !gir.tensor<8, 64, f32> -> !gir.tensor<8, 32, 2, f32>
+    %2 = gir.transpose %1 perm [1, 0, 2]
+       : !gir.tensor<8, 32, 2, f32> -> !gir.tensor<32, 8, 2, f32>
+    %3 = gir.reshape %2 : !gir.tensor<32, 8, 2, f32> -> !gir.tensor<32, 16, f32>
+    ```
+    After, with `%i` = 2 * row + column % 2 and `%j` = column / 2:
+    ```mlir
+    %1 = gir.materialize %0 isolated : !gir.tensor<8, 64, f32>
+    %3 = gir.gather %1(%j, %i) dims [0, 1] rest []
+       : (!gir.tensor<8, 64, f32>, !gir.tensor<32, 16, i64>, !gir.tensor<32, 16, i64>)
+       -> !gir.tensor<32, 16, f32>
+    ```
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }

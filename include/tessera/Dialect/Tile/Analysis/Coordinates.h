@@ -36,6 +36,8 @@ public:
   int64_t addressDivisor(mlir::Value view) const;
   /// A known divisor of the addresses of a view's rows, in bytes, at most 16.
   int64_t rowAlignment(mlir::Value view) const;
+  /// The least alignment of the rows that elementwise work reads to make a tile.
+  int64_t leastRowAlignment(mlir::Value tile) const;
   /// Whether the rows of two view arguments at the same coordinates have the same misalignment to
   /// 16 bytes.
   bool beginAlike(mlir::Value view, mlir::Value other) const;

@@ -106,7 +106,8 @@ private:
   bool canSpread();
 
   // Requests
-  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share);
+  Layout memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape, Share share,
+                      bool isNarrow = false);
   Layout memoryLayout(LoadOp load) {
     return memoryLayout(load.getView(), load.getDims(), shapeOf(load), shareOf(load.getResult()));
   }
@@ -345,9 +346,11 @@ Layout Assignment::distribute(ArrayRef<int64_t> shape, ArrayRef<unsigned> order,
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
-/// The layout with the widest accesses that the addresses allow, by neighbouring lanes.
+/// The layout with the widest accesses that the addresses allow, by neighbouring lanes. Narrow ones
+/// are no wider than what divides the size of the view: otherwise an access that is partly outside
+/// falls apart into elements, with the lanes far from each other.
 Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape,
-                                Share share) {
+                                Share share, bool isNarrow) {
   auto type = cast<ViewType>(view.getType());
   auto isDense = [&](unsigned dim) { return dims[dim] >= 0 && type.hasUnitStride(dims[dim]); };
   SmallVector<unsigned> order;
@@ -359,6 +362,8 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
     return distribute(shape, order, 1, share);
   int64_t bytes = std::max(1u, type.getElementType().getIntOrFloatBitWidth() / 8);
   int64_t aligned = coordinates.rowAlignment(view);
+  if (isNarrow)
+    aligned = std::gcd(aligned, bytes * type.getDivisor(dims[order[0]]));
   // Use all threads before a thread gets a wider vector.
   int64_t elements = llvm::product_of(shape) / share.blocks, threads = kLanes * warps;
   int64_t side = shape[order[0]] / (order[0] == share.dim ? share.blocks : 1);
@@ -527,8 +532,10 @@ std::optional<Layout> Assignment::requiredBy(Operation *op, unsigned operand) {
     return std::nullopt;
   return llvm::TypeSwitch<Operation *, std::optional<Layout>>(op)
       .Case([&](StoreOp store) {
+        bool isNarrow = store.getBounded() && coordinates.leastRowAlignment(input) <
+                                                  coordinates.rowAlignment(store.getView());
         return memoryLayout(store.getView(), store.getDims(), shapeOf(input),
-                            shareOf(shapeOf(input)));
+                            shareOf(shapeOf(input)), isNarrow);
       })
       .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
       .Case([&](BroadcastOp broadcast) {

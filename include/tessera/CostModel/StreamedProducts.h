@@ -1,0 +1,25 @@
+//===- StreamedProducts.h - Contractions inside a stream --------*- C++ -*-===//
+//
+// A stream computes a contraction tile by tile, and its result is never stored: scores, the hidden
+// layer of a network, logits that are reduced. This saves the memory traffic of
+// the result. The price is a smaller tile, since other values of the stream need registers, and
+// grids that only the stream's rows fill. A contraction with a long K dimension is better computed
+// by a kernel of its own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TESSERA_COSTMODEL_STREAMEDPRODUCTS_H
+#define TESSERA_COSTMODEL_STREAMEDPRODUCTS_H
+
+#include "tessera/CostModel/CostModel.h"
+
+namespace tessera {
+
+/// Whether the contractions inside the stream of a kernel are predicted to take less time in
+/// kernels of their own, which store their results. `shape` has the tiles and the launch that the
+/// cost model chose for the kernel.
+bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
+                         const KernelShape &shape);
+
+} // namespace tessera
+
+#endif
