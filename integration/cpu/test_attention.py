@@ -189,3 +189,18 @@ def test_rows_that_finite_numbers_mask(dtype, scale):
             f"def f(q, k, v, m):\n    return tsr.softmax(tsr.where(m, q @ k.mT, {number}) * {scale}, dim=-1) @ v\n"
         )
         check(f, q, k, v, mask)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_scaled_operands(dtype):
+    """Both operands are scaled, as in PyTorch's own mathematics of attention."""
+    if dtype == "bf16" and not has_bf16():
+        pytest.skip("NumPy has no bf16 without ml_dtypes")
+    f = define("""def f(q, k, v):
+    s = (q * 0.334370152488211) @ (-k / 2.99).mT
+    return tsr.softmax(s, dim=-1) @ v
+""")
+    check(f, *inputs(1, 2, 40, 73, 80, dtype))
+    # Without the factor, the sums exceed the largest fp16.
+    products = define("def f(x, y):\n    return (x * 0.001) @ y, tsr.sum((x * 0.001) @ y, dim=0)\n")
+    check(products, 100 * random((33, 72), dtype), 100 * random((72, 35), dtype, seed=1))

@@ -140,3 +140,29 @@ def test_errors_of_data_are_errors():
         near(model(torch.tensor([1, 2])), table(torch.tensor([1, 2])))
         with pytest.raises(IndexError):
             model(torch.tensor([1, 10]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_narrow_attention(monkeypatch, dtype, causal):
+    """Contractions have narrow operands, and fp32 ones where gradients are wanted."""
+    traced = []
+    real = tessera_fx.compile_graph
+
+    def compile_graph(module, *rest):
+        traced.append({one.meta["val"].dtype for one in module.graph.nodes if "bmm" in one.name})
+        return real(module, *rest)
+
+    monkeypatch.setattr("tessera.dynamo.compile_graph", compile_graph)
+
+    def f(q, k, v):
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    q, k, v = (torch.randn(2, 3, n, 40, dtype=dtype) for n in (17, 33, 33))
+    got = torch.compile(f, backend=backend)(q, k, v)
+    near(got.double(), f(q.double(), k.double(), v.double()), 2.0**-6)
+    assert got.dtype == dtype and traced == [{dtype}]
+    traced.clear()
+    torch.compile(f, backend=backend)(q.requires_grad_(), k, v).sum().backward()
+    assert traced[0] == {torch.float32}
+    assert not torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()

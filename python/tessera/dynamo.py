@@ -1,13 +1,16 @@
 """`torch.compile(model, backend="tessera")`.
 
 AOTAutograd traces a graph of Dynamo into forward and backward graphs of ATen operations. Attention
-is traced as mathematics, and the scheduler fuses it again.
+is traced as mathematics, and the scheduler fuses it again. Without gradients, 16-bit attention has
+contractions of 16-bit operands with sums in fp32, as PyTorch's fused kernels have; with gradients,
+what is saved for them is fp32.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +38,19 @@ def decompositions() -> dict:
     return {**core_aten_decompositions(), torch.ops.aten.native_dropout.default: _dropout}
 
 
+@contextmanager
+def attention_as_mathematics(narrow: bool) -> Iterator[None]:
+    """Traces attention as contractions and a softmax; 16-bit operands are widened unless `narrow`."""
+    flags = torch.backends.cuda
+    before = flags.fp16_bf16_reduction_math_sdp_allowed()
+    with sdpa_kernel(SDPBackend.MATH):
+        flags.allow_fp16_bf16_reduction_math_sdp(before or narrow)
+        try:
+            yield
+        finally:
+            flags.allow_fp16_bf16_reduction_math_sdp(before)
+
+
 def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Callable) -> Callable:
     """Traces forward and backward, and compiles each graph."""
     from functorch.compile import make_boxed_func
@@ -48,7 +64,10 @@ def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Cal
         inference_compiler=compiler,
         decompositions=decompositions(),
     )
-    with sdpa_kernel(SDPBackend.MATH):
+    needs_gradients = torch.is_grad_enabled() and any(
+        isinstance(one, torch.Tensor) and one.requires_grad for one in example_inputs
+    )
+    with attention_as_mathematics(narrow=not needs_gradients):
         return trace(module, example_inputs)
 
 

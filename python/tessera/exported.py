@@ -14,11 +14,10 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
 from . import weights
-from .dynamo import decompositions
+from .dynamo import attention_as_mathematics, decompositions
 from .errors import ArgumentError, CompileError
 from .fx import Part, dtype_of, name_of, unsupported
 from .program import define
@@ -71,7 +70,7 @@ class Exported:
     """An exported program, compiled. It is called like the program, with tensors or arrays."""
 
     def __init__(self, program: ExportedProgram, target: str | None, options: dict[str, Any]):
-        with sdpa_kernel(SDPBackend.MATH):
+        with attention_as_mathematics(narrow=True):
             program = program.run_decompositions(decompositions())
         _check(program)
         nodes = {node.name: node for node in program.graph.nodes}

@@ -234,6 +234,54 @@ def GraphLowerScatterAdd : Pass<"gir-lower-scatter-add", "::mlir::func::FuncOp">
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphFactorContractions : Pass<"gir-factor-contractions", "::mlir::func::FuncOp"> {
+  let summary = "take constant factors out of contractions";
+  let description = [{
+    Multiplies the result of a contraction by the constants that its operands are multiplied or
+    divided by: Σ (a·x)(b·y) = ab·Σ xy.
+
+    **Why.** An operand that is loaded as it is reaches the tensor cores by asynchronous copies, and a
+    16-bit one is exact. A computed operand passes through registers and is rounded there, or is
+    stored first. Frameworks scale both operands of attention's first contraction by the square root
+    of the scale.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same. Views between a factor and its contraction are views of what was
+    multiplied. Sums of fp16 are fp32, since they may be too large before they are multiplied.
+
+    **Declines.** The pass leaves a contraction alone
+
+    - if an explicit cast lies between a factor and the contraction;
+    - if the product of the factors is not between 2^-32 and 2^32, so that sums could overflow or
+      lose small terms;
+    - if its elements are integers or fp8;
+    - if the function's numerics are strict.
+
+    Before:
+    ```mlir
+    func.func @f(%x: !gir.tensor<64, 64, f32>, %y: !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32> {
+      %0 = gir.constant 5.000000e-01 : f32 : !gir.tensor<64, 64, f32>
+      %1 = gir.map mul(%x, %0) : (!gir.tensor<64, 64, f32>, !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32>
+      %2 = gir.contract %1, %y batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 64, f32>, !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32>
+      return %2 : !gir.tensor<64, 64, f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: !gir.tensor<64, 64, f32>, %y: !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32> {
+      %0 = gir.contract %x, %y batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 64, f32>, !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32>
+      %1 = gir.constant 5.000000e-01 : f32 : !gir.tensor<64, 64, f32>
+      %2 = gir.map mul(%0, %1) : (!gir.tensor<64, 64, f32>, !gir.tensor<64, 64, f32>) -> !gir.tensor<64, 64, f32>
+      return %2 : !gir.tensor<64, 64, f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphEraseRecompute : Pass<"gir-erase-recompute", "::mlir::func::FuncOp"> {
   let summary = "erase the marks of recomputed values";
   let description = [{
