@@ -174,6 +174,19 @@ def test_few_of_many(dtype, largest):
         check_sorted(x, x.ndim - 1, largest, *f(x), count=5)
 
 
+@pytest.mark.parametrize("count", [1, 15, 64])
+@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
+def test_few_of_short_rows(dtype, count):
+    """Code of one class of sizes runs on rows that have fewer blocks than elements are wanted."""
+    f = define(f"def f(x):\n    return tsr.topk(x, {count}, largest=False)\n")
+    for rows, length in [(70, 2039), (33, 1031), (1, 1187)]:
+        x = random((rows, length), dtype)
+        x[:, 3::5] = x[:, :1]
+        x[rows // 2] = np.inf
+        x[0, ::7] = np.nan
+        check_sorted(x, 1, False, *check(f, x), count=count)
+
+
 def test_few_along_dims():
     x = random((3, 3000, 4), "fp32")
     f = define("def f(x):\n    return tsr.topk(x, 7, dim=1)\n")

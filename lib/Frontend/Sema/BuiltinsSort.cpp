@@ -146,8 +146,9 @@ static bool areLong(Args &args, SymExpr length) {
 
 /// A number of elements that is small compared to the row, whose size is known to be large.
 static std::optional<int64_t> asFew(Args &args, SymExpr count, SymExpr length) {
-  constexpr int64_t most = 1024,
-                    share = 128; // candidates are 64 for each, and at most half of the row
+  // Sequentially, candidates are 64 for each, and at most half of the row. GPUs find few by levels.
+  constexpr int64_t most = 1024;
+  int64_t share = args.in.program.request.sortsSequentially ? 128 : 16;
   if (!count.isConstant() || count.isConstant(0) || count.constantValue() > most ||
       !isAtLeast(args, length, count * SymExpr(share)))
     return std::nullopt;

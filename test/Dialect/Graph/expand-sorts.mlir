@@ -90,3 +90,47 @@ func.func @long(%x: !gir.tensor<S, i32>) -> !gir.tensor<S, i64> attributes {gir.
   %0 = gir.argsort %x : !gir.tensor<S, i32> -> !gir.tensor<S, i64>
   return %0 : !gir.tensor<S, i64>
 }
+
+// On GPUs, the few first of a long row are in as many blocks: here of 8 words, which are in blocks of 8 blocks. What is
+// left is ordered by counting. A word is a key of 32 bits above an index of 13.
+// SEQ-LABEL: func @blocks
+// CHECK-LABEL: func @blocks
+// CHECK: gir.concat 1(%{{.*}}, %{{.*}}) : (!gir.tensor<1225, 5905, i64>, !gir.tensor<1225, 47, i64>)
+// CHECK: %[[ROW:.*]] = gir.reduce min %{{.*}} dims [2] : !gir.tensor<1225, 744, 8, i64>
+// CHECK: gir.constant 35184372088832 : i64 : !gir.tensor<1225, 744, i64>
+// CHECK: %[[MINIMA:.*]] = gir.materialize
+// CHECK: gir.reduce min %{{.*}} dims [2] : !gir.tensor<1225, 93, 8, i64>
+// CHECK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<1225, 93, i64>, !gir.tensor<1225, 93, i64>)
+// CHECK: gir.gather %[[MINIMA]]
+// CHECK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<1225, 120, i64>, !gir.tensor<1225, 120, i64>)
+// CHECK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<1225, 120, i64>, !gir.tensor<1225, 120, i64>)
+// CHECK-NOT: gir.scatter
+func.func @blocks(%x: !gir.tensor<1225, 5905, f32>) -> !gir.tensor<1225, 15, i64> {
+  %0 = gir.argsort %x descending first 15 : !gir.tensor<1225, 5905, f32> -> !gir.tensor<1225, 15, i64>
+  return %0 : !gir.tensor<1225, 15, i64>
+}
+
+// Words of bf16 have 32 bits. A row whose class allows fewer blocks than are wanted gets empty ones.
+// CHECK-LABEL: func @short
+// CHECK: gir.reduce min %{{.*}} : !gir.tensor<B, "{{.*}}max(15, ceildiv(S, {{.*}}))", {{.*}}, i32>
+// CHECK-LABEL: func @many
+// CHECK-NOT: gir.reduce min
+// CHECK-LABEL: func @pair
+// CHECK-NOT: gir.reduce min
+// CHECK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<1, 1500, i64>
+// CHECK-NOT: gir.scatter
+func.func @short(%x: !gir.tensor<B, S, bf16>) -> !gir.tensor<B, 15, i64> attributes {gir.symbols = {S = {hint = 4096, max = 4096}}} {
+  %0 = gir.argsort %x first 15 : !gir.tensor<B, S, bf16> -> !gir.tensor<B, 15, i64>
+  return %0 : !gir.tensor<B, 15, i64>
+}
+// Thousands are not few, and a key of 64 bits leaves no room for an index.
+func.func @many(%x: !gir.tensor<1024, 262144, f32>, %y: !gir.tensor<64, 5000, f64>) -> (!gir.tensor<1024, 4096, i64>, !gir.tensor<64, 15, i64>) {
+  %0 = gir.argsort %x first 4096 : !gir.tensor<1024, 262144, f32> -> !gir.tensor<1024, 4096, i64>
+  %1 = gir.argsort %y first 15 : !gir.tensor<64, 5000, f64> -> !gir.tensor<64, 15, i64>
+  return %0, %1 : !gir.tensor<1024, 4096, i64>, !gir.tensor<64, 15, i64>
+}
+// One row: comparisons cost less than launches.
+func.func @pair(%x: !gir.tensor<1, 1500, f32>) -> !gir.tensor<1, 2, i64> {
+  %0 = gir.argsort %x first 2 : !gir.tensor<1, 1500, f32> -> !gir.tensor<1, 2, i64>
+  return %0 : !gir.tensor<1, 2, i64>
+}

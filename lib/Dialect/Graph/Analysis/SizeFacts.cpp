@@ -53,6 +53,12 @@ int64_t SizeFacts::max(SymExpr e) const {
       least = std::min(least, max(op));
     return least;
   }
+  if (e.kind() == SymExpr::Kind::Max) {
+    int64_t most = 0;
+    for (SymExpr op : e.operands())
+      most = std::max(most, max(op));
+    return most;
+  }
   if (e.kind() == SymExpr::Kind::CeilDiv || e.kind() == SymExpr::Kind::FloorDiv) {
     int64_t size = max(e.operands()[0]),
             unit = e.operands()[1].isConstant() ? e.operands()[1].constantValue() : 0;

@@ -21,14 +21,13 @@
 //
 // The first few elements of a row are found without sorting it: each block of 64 has its own first
 // element, and the k blocks whose first elements come first contain the k first elements of the
-// row.
+// row. SelectFirst.cpp does this for GPUs.
 //
 //===----------------------------------------------------------------------===//
-#include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
+#include "RowBuilder.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include <bit>
-#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -42,12 +41,10 @@ namespace tessera::gir {
 namespace {
 
 /// Builds the sort of one tensor along its last dimension.
-class Sorter {
+class Sorter : RowBuilder {
 public:
   Sorter(OpBuilder &builder, ArgSortOp op, bool isSequential)
-      : builder(builder), loc(op.getLoc()), input(op.getInput()), descending(op.getDescending()),
-        isSequential(isSequential), facts(op->getParentOfType<func::FuncOp>()),
-        lead(type(input).getShape().drop_back()) {}
+      : RowBuilder(builder, op), isSequential(isSequential) {}
 
   Value run(std::optional<int64_t> first) {
     auto [key, bits] = keys();
@@ -66,86 +63,8 @@ public:
   }
 
 private:
-  static gir::TensorType type(Value x) { return cast<gir::TensorType>(x.getType()); }
-  /// The number of dimensions before the sorted one.
-  int64_t rank() const { return lead.size(); }
-  SmallVector<SymExpr> shape(ArrayRef<SymExpr> last) const {
-    SmallVector<SymExpr> result(lead);
-    llvm::append_range(result, last);
-    return result;
-  }
-
-  Value map(ScalarOp op, ValueRange x) { return MapOp::create(builder, loc, op, x); }
-  Value map(ScalarOp op, Value x, int64_t y) { return map(op, {x, number(y, x)}); }
-  Value number(int64_t value, Value like) {
-    auto attribute = builder.getIntegerAttr(type(like).getElementType(), value);
-    return ConstantOp::create(builder, loc, type(like), attribute);
-  }
-  Value cast(Value x, unsigned width) {
-    if (type(x).getElementType().isSignlessInteger(width))
-      return x;
-    return CastOp::create(builder, loc, x, builder.getIntegerType(width), false);
-  }
-  Value iota(gir::TensorType like, int64_t dim) { return IotaOp::create(builder, loc, like, dim); }
-  Value constant(ArrayRef<SymExpr> last, int64_t value) {
-    auto tensor = gir::TensorType::get(shape(last), builder.getI64Type());
-    return ConstantOp::create(builder, loc, tensor, builder.getI64IntegerAttr(value));
-  }
-  /// The first elements of rows.
-  Value take(Value rows, SymExpr count) {
-    SmallVector<SymExpr> starts(rank() + 1, SymExpr(0));
-    return SliceOp::create(builder, loc, rows, starts, SmallVector<int64_t>(rank() + 1, 1),
-                           shape(count));
-  }
-  /// Pads rows to this many elements with the given number.
-  Value padded(Value rows, SymExpr size, int64_t number) {
-    SymExpr missing = size - type(rows).getShape().back();
-    if (missing.isConstant(0))
-      return rows;
-    return ConcatOp::create(builder, loc, rank(), ValueRange{rows, constant(missing, number)});
-  }
-  Value reshape(Value x, ArrayRef<SymExpr> last) {
-    return ReshapeOp::create(builder, loc, x, shape(last));
-  }
-  /// Gathers elements of rows.
-  Value gather(Value rows, Value places) {
-    SmallVector<int64_t> rest(rank());
-    std::iota(rest.begin(), rest.end(), 0);
-    return GatherOp::create(builder, loc, rows, places, ArrayRef<int64_t>{rank()}, rest);
-  }
   Value scan(Value x) {
     return ScanOp::create(builder, loc, tessera::ReduceOp::Sum, x, type(x).getRank() - 1);
-  }
-
-  /// Whether the elements are loaded from memory, so that they have the precision of their type.
-  static bool isLoaded(Value x) {
-    while (
-        isa_and_nonnull<TransposeOp, ReshapeOp, SliceOp, BroadcastOp, GatherOp>(x.getDefiningOp()))
-      x = x.getDefiningOp()->getOperand(0);
-    return isa<BlockArgument>(x) || x.getDefiningOp<MaterializeOp>();
-  }
-
-  /// Integers with the required order of the elements, and the number of their bits: from 0 to
-  /// 2^bits - 1, or any int64.
-  std::pair<Value, int64_t> keys() {
-    Type element = type(input).getElementType();
-    auto real = dyn_cast<FloatType>(element);
-    Value key = real ? map(ScalarOp::OrderKey, input) : cast(input, 64);
-    int64_t bits = real && !element.isF64() ? 32 : element.getIntOrFloatBitWidth();
-    if (bits == 64)
-      return {descending ? map(ScalarOp::Not, key) : key, bits};
-    // The last digits of a narrow number are zero in f32.
-    if (int64_t unused = real ? 24 - int64_t(real.getFPMantissaWidth()) : 0;
-        unused > 0 && isLoaded(input)) {
-      key = map(ScalarOp::Shr, key, unused);
-      bits -= unused;
-    }
-    bool isSigned = real || !(element.isInteger(1) || element.isUnsignedInteger());
-    if (isSigned)
-      key = map(ScalarOp::Add, key, int64_t(1) << (bits - 1));
-    if (descending)
-      key = map(ScalarOp::Xor, key, (int64_t(1) << bits) - 1);
-    return {key, bits};
   }
 
   /// The first `count` indices in the order of keys.
@@ -179,7 +98,8 @@ private:
   Value sorted(Value key, Value indices, int64_t bits, SymExpr end) {
     SymExpr length = type(key).getShape().back();
     bool isLong = facts.hint(length) >= 32768;
-    int64_t most = isSequential ? (isLong ? 11 : 8) : 4, passes = (bits + most - 1) / most;
+    int64_t most = isSequential ? (isLong ? 11 : 8) : kParallelDigitBits,
+            passes = (bits + most - 1) / most;
     digitBits = isSequential ? (bits + passes - 1) / passes : most;
     digits = 1 << digitBits;
     int64_t size = isSequential ? (isLong ? 65536 : 8192) : 256;
@@ -211,18 +131,6 @@ private:
     Value rest = cast(map(ScalarOp::Shr, words, digitBits), width);
     auto result = type(row).withElementType(builder.getIntegerType(width));
     return ScatterOp::create(builder, loc, result, rest, place, rank());
-  }
-
-  /// Adds a dimension of this size before the one that is `back` from the end.
-  Value spread(Value x, SymExpr size, int64_t back) {
-    SmallVector<SymExpr> sizes(type(x).getShape());
-    SmallVector<int64_t> dims(sizes.size());
-    std::iota(dims.begin(), dims.end(), 0);
-    int64_t at = int64_t(sizes.size()) - back;
-    for (int64_t &dim : dims)
-      dim += dim >= at;
-    sizes.insert(sizes.begin() + at, size);
-    return BroadcastOp::create(builder, loc, x, sizes, dims);
   }
 
   /// The number of words of every digit in each block: [.., digit, block]. 16-bit counters for four
@@ -298,12 +206,7 @@ private:
     return map(ScalarOp::And, map(ScalarOp::Shr, {before, shift}), 255);
   }
 
-  OpBuilder &builder;
-  Location loc;
-  Value input;
-  bool descending, isSequential;
-  SizeFacts facts;
-  SmallVector<SymExpr> lead;
+  bool isSequential;
   // The digits and blocks of the rows that are being sorted.
   int64_t digitBits = 0, digits = 0;
   SymExpr blocks, block;
@@ -351,7 +254,10 @@ struct ExpandSorts : gir::impl::GraphExpandSortsBase<ExpandSorts> {
     for (ArgSortOp op : sorts) {
       OpBuilder builder(op);
       materializeKeys(builder, op);
-      op.getResult().replaceAllUsesWith(Sorter(builder, op, sequential).run(op.getFirst()));
+      Value indices = sequential || !op.getFirst() ? Value() : gir::selectFirst(builder, op);
+      if (!indices)
+        indices = Sorter(builder, op, sequential).run(op.getFirst());
+      op.getResult().replaceAllUsesWith(indices);
       op.erase();
     }
   }

@@ -111,14 +111,19 @@ def GraphExpandSorts : Pass<"gir-expand-sorts"> {
     elements and more). Otherwise, for GPUs, reductions and scans count in parallel, and digits have
     4 bits.
 
-    If only the first k elements are wanted, and `sequential` is set, the pass sorts the minima of
-    blocks of 64 elements first, and then only the k blocks that can hold a result.
+    *The first k elements.* The k blocks of a row whose minima come first contain them. With
+    `sequential`, the pass sorts the minima of blocks of 64 elements, and then only these k blocks.
+    Otherwise it finds the k blocks from the minima of blocks of blocks. The k first of the last
+    minima, and of the words of k blocks, are found by counting the words before each. The lengths
+    of the blocks have the least predicted time, with comparisons, loads and launches counted.
 
     **Input form.** Graph IR without composite operations.
 
     **Output form.** The same, without `gir.argsort`.
 
-    **Declines.** Never. The shortcut for the first k elements needs keys of at most 32 bits.
+    **Declines.** Never. The shortcuts for the first k elements need keys of at most 32 bits. The one
+    for GPUs is not taken if the sort is predicted to take less time, or if key and index of an
+    element of the longest row do not fit into 63 bits.
   }];
   let options = [
     Option<"sequential", "sequential", "bool", /*default=*/"false", "process rows in order, for CPUs">
