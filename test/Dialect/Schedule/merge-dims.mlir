@@ -160,3 +160,70 @@ func.func @columns(%x: !gir.tensor<K, A, 21, f32> {gir.contiguous}) -> !gir.tens
   }
   return %0 : !gir.tensor<A, 21, f32>
 }
+
+// A tile of a GPU has several short rows: those of all batches are one dimension. Long ones stay.
+// GPU-LABEL: func.func @short_rows
+// GPU: dims [parallel i = "9*A" tile 1, stream k = 7 tile 1]
+// GPU: sched.load %in["7*i + k"] : <A, 9, 7, f32> -> <[i, k], f32>
+// GPU: sched.store %{{.*}}, %out["i"] : <[i], f32>, <A, 9, f32>
+// CPU-LABEL: func.func @short_rows
+// CPU: dims [parallel a = A tile 1, parallel b = 9 tile 1,
+func.func @short_rows(%x: !gir.tensor<A, 9, 7, f32> {gir.contiguous}) -> !gir.tensor<A, 9, f32> {
+  %0 = sched.kernel @short_rows_0(%in = %x : !gir.tensor<A, 9, 7, f32>) -> (%out : !gir.tensor<A, 9, f32>)
+      dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 7 tile 1] order [b, a] {
+    %1 = sched.stream over [k] live ["0", "7"] full ["0", "7"] lag 0.0 -> !sched.val<[a, b], f32> {
+      %2 = sched.load %in["a", "b", "k"] : <A, 9, 7, f32> -> <[a, b, k], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[a, b, k], f32>) -> !sched.val<[a, b], f32>
+      sched.yield %3 : !sched.val<[a, b], f32>
+    }
+    sched.store %1, %out["a", "b"] : <[a, b], f32>, <A, 9, f32>
+  }
+  return %0 : !gir.tensor<A, 9, f32>
+}
+// GPU-LABEL: func.func @long_rows
+// GPU: dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 1025 tile 1]
+func.func @long_rows(%x: !gir.tensor<A, 9, 1025, f32> {gir.contiguous}) -> !gir.tensor<A, 9, f32> {
+  %0 = sched.kernel @long_rows_0(%in = %x : !gir.tensor<A, 9, 1025, f32>) -> (%out : !gir.tensor<A, 9, f32>)
+      dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 1025 tile 1] order [b, a] {
+    %1 = sched.stream over [k] live ["0", "1025"] full ["0", "1025"] lag 0.0 -> !sched.val<[a, b], f32> {
+      %2 = sched.load %in["a", "b", "k"] : <A, 9, 1025, f32> -> <[a, b, k], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[a, b, k], f32>) -> !sched.val<[a, b], f32>
+      sched.yield %3 : !sched.val<[a, b], f32>
+    }
+    sched.store %1, %out["a", "b"] : <[a, b], f32>, <A, 9, f32>
+  }
+  return %0 : !gir.tensor<A, 9, f32>
+}
+
+// A scan ends with its row, so that other dimensions can be merged; those beside it cannot where an
+// operand has one of them.
+// GPU-LABEL: func.func @scans
+// GPU: dims [parallel i = "9*A" tile 1, stream k = 21 tile 1]
+// GPU: sched.scan sum(%{{.*}}) : <[i, k], f32> -> <[i, k], f32>
+// GPU: sched.store %{{.*}}, %out["21*i + k"]
+func.func @scans(%x: !gir.tensor<A, 9, 21, f32> {gir.contiguous}) -> !gir.tensor<A, 9, 21, f32> {
+  %0 = sched.kernel @scans_0(%in = %x : !gir.tensor<A, 9, 21, f32>) -> (%out : !gir.tensor<A, 9, 21, f32>)
+      dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 21 tile 1] order [b, a] {
+    sched.stream over [k] live ["0", "21"] full ["0", "21"] lag 0.0 {
+      %1 = sched.load %in["a", "b", "k"] : <A, 9, 21, f32> -> <[a, b, k], f32>
+      %2 = sched.scan sum(%1) : <[a, b, k], f32> -> <[a, b, k], f32>
+      sched.store %2, %out["a", "b", "k"] : <[a, b, k], f32>, <A, 9, 21, f32>
+    }
+  }
+  return %0 : !gir.tensor<A, 9, 21, f32>
+}
+// GPU-LABEL: func.func @scans_beside
+// GPU: dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 21 tile 1]
+func.func @scans_beside(%x: !gir.tensor<A, 9, 21, f32> {gir.contiguous}, %y: !gir.tensor<9, f32> {gir.contiguous}) -> !gir.tensor<A, 9, 21, f32> {
+  %0 = sched.kernel @scans_beside_0(%in = %x : !gir.tensor<A, 9, 21, f32>, %in_0 = %y : !gir.tensor<9, f32>) -> (%out : !gir.tensor<A, 9, 21, f32>)
+      dims [parallel a = A tile 1, parallel b = 9 tile 1, stream k = 21 tile 1] order [b, a] {
+    sched.stream over [k] live ["0", "21"] full ["0", "21"] lag 0.0 {
+      %1 = sched.load %in["a", "b", "k"] : <A, 9, 21, f32> -> <[a, b, k], f32>
+      %2 = sched.load %in_0["b"] : <9, f32> -> <[b], f32>
+      %3 = sched.map mul(%1, %2) : (!sched.val<[a, b, k], f32>, !sched.val<[b], f32>) -> !sched.val<[a, b, k], f32>
+      %4 = sched.scan sum(%3) : <[a, b, k], f32> -> <[a, b, k], f32>
+      sched.store %4, %out["a", "b", "k"] : <[a, b, k], f32>, <A, 9, 21, f32>
+    }
+  }
+  return %0 : !gir.tensor<A, 9, 21, f32>
+}

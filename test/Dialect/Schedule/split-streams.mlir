@@ -53,3 +53,21 @@ func.func @rows(%x: !gir.tensor<4096, 4096, f32> {gir.contiguous}) -> !gir.tenso
   }
   return %0 : !gir.tensor<4096, f32>
 }
+
+// 96 rows leave SMs idle, and 1 part is the power of two below 132 / 96: each row has the next one.
+// CHECK-LABEL: func.func @few_rows
+// CPU-NOT: _parts
+// GPU: sched.kernel @few_rows_0_parts
+// GPU: dims [parallel part = 2 tile 1, parallel i = 96 tile 1, stream n = 1048576 tile 16384]
+// GPU: sched.kernel @few_rows_0_merge
+func.func @few_rows(%x: !gir.tensor<96, 1048576, f32> {gir.contiguous}) -> !gir.tensor<96, f32> {
+  %0 = sched.kernel @few_rows_0(%in = %x : !gir.tensor<96, 1048576, f32>) -> (%out : !gir.tensor<96, f32>) dims [parallel i = 96 tile 1, stream n = 1048576 tile 16384] order [i] {
+    %1 = sched.stream over [n] live ["0", "1048576"] full ["0", "1048576"] lag 0.0 -> !sched.val<[i], f32> {
+      %2 = sched.load %in["i", "n"] : <96, 1048576, f32> -> <[i, n], f32>
+      %3 = sched.accumulate sum(%2) : (!sched.val<[i, n], f32>) -> !sched.val<[i], f32>
+      sched.yield %3 : !sched.val<[i], f32>
+    }
+    sched.store %1, %out["i"] : <[i], f32>, <96, f32>
+  }
+  return %0 : !gir.tensor<96, f32>
+}

@@ -186,8 +186,11 @@ bool Run::travelsTogether() {
       fits = isMovable(store.getTensor(), store.getIndex(), store.getPlaces());
     else if (auto stream = dyn_cast<StreamOp>(op))
       fits = coversStream(stream);
-    else if (isa<IndexOp, ScanOp>(op))
+    else if (isa<IndexOp>(op))
       fits = !occursIn(dimsOf(op->getResult(0)));
+    else if (auto scan = dyn_cast<ScanOp>(op)) // a scan ends with its row
+      fits = llvm::none_of(cast<StreamOp>(scan->getParentOp()).getOver().getAsRange<StringAttr>(),
+                           [&](StringAttr dim) { return contains(dim); });
     else if (isa<BoundOp>(op))
       fits = !occursIn(dimsOf(op->getOperand(0)));
     else if (auto check = dyn_cast<CheckOp>(op))
@@ -442,17 +445,30 @@ static bool goesDownColumns(KernelOp kernel, const Run &run) {
       .wasInterrupted();
 }
 
-/// Merges the dimensions of columns that are reduced: long rows of them are adjacent in memory.
-static void mergeColumns(KernelOp kernel) {
+/// Whether the streams go along rows so short that a tile has several of them.
+static bool hasShortRows(KernelOp kernel, const SizeFacts &facts) {
+  constexpr int64_t most = 1024; // elements, some for each lane of a warp
+  int64_t elements = 1;
+  for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
+    if (!dim.isParallel())
+      elements *= std::clamp<int64_t>(facts.hint(dim.getSize()), 1, most + 1);
+  auto last = cast<DimAttr>(kernel.getDims().getValue().back());
+  return last.isStream() && elements <= most;
+}
+
+/// Merges the dimensions of columns that are reduced: long rows of them are adjacent in memory. The
+/// same for the dimensions of short rows: tiles of one long dimension are full.
+static void mergeBesideStream(KernelOp kernel, const SizeFacts &facts) {
   if (kernel->hasAttr(kContracts) || kernel.getBody().getOps<StreamOp>().empty())
     return;
+  bool areShort = hasShortRows(kernel, facts);
   SmallVector<StringAttr> names;
   for (DimAttr dim : kernel.getDims().getAsRange<DimAttr>())
     if (dim.isParallel())
       names.push_back(dim.getName());
   for (size_t length = names.size(); length > 1; --length)
     if (Run run(kernel, ArrayRef(names).take_back(length));
-        goesDownColumns(kernel, run) && run.travelsTogether())
+        (areShort || goesDownColumns(kernel, run)) && run.travelsTogether())
       return run.merge();
 }
 
@@ -467,7 +483,7 @@ struct ScheduleMergeDims : sched::impl::ScheduleMergeDimsBase<ScheduleMergeDims>
       mergeElementwise(kernel);
       mergeReduced(kernel);
       if (machine.isGpu)
-        mergeColumns(kernel);
+        mergeBesideStream(kernel, facts);
       mergeRows(kernel, machine, facts);
     };
     if (failed(forEachKernel(getOperation(), target, cores, perform)))

@@ -98,11 +98,18 @@ static Split chooseSplit(const MachineModel &machine, const SizeFacts &facts,
     split.along = longest;
     blocks = most;
   }
-  if (!machine.isGpu)
+  if (!machine.isGpu) {
     split.parts = std::min(blocks / 4, 4 * machine.cores);
-  else // all parts are one tile of the kernel that merges them, and tiles of GPUs are powers of two
-    split.parts =
-        std::bit_floor(uint64_t(std::min(blocks / 4, programsEach * machine.cores / programs)));
+    return split;
+  }
+  // All parts are one tile of the kernel that merges them, and tiles of GPUs are powers of two: the
+  // next one if the last leaves SMs idle.
+  split.parts =
+      std::bit_floor(uint64_t(std::max<int64_t>(1, programsEach * machine.cores / programs)));
+  if (split.parts * programs < enough)
+    split.parts *= 2;
+  split.parts =
+      std::min<int64_t>(split.parts, std::bit_floor(uint64_t(std::max<int64_t>(1, blocks / 4))));
   return split;
 }
 

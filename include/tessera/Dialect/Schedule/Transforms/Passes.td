@@ -16,13 +16,14 @@ def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
   let summary = "merge dimensions that occur only together";
   let description = [{
     Replaces dimensions that occur only as the row-major number of one longer dimension by that dimension. These are
-    dimensions of elementwise operations, dimensions that are reduced together, and on CPUs the batch and row dimensions
-    of a contraction with a matrix that all batches share.
+    dimensions of elementwise operations, dimensions that are reduced together, on GPUs the dimensions of short rows that
+    are reduced or scanned, and on CPUs the batch and row dimensions of a contraction with a matrix that all batches
+    share.
 
     **Why.** Vectors and copies are along the last dimension: short or odd rows waste lanes, and their copies are not
     aligned. One long dimension has neither rows nor remainders. A stream of one long dimension has more blocks to split,
-    too. A grid task of a CPU packs the matrix for the rows of its tile. With few rows in each batch, packing would be most
-    of the work.
+    too. Nine rows of seven elements leave most of a GPU's tile empty. A grid task of a CPU packs the matrix for the rows
+    of its tile. With few rows in each batch, packing would be most of the work.
 
     **Input form.** Schedule IR from `convert-graph-to-sched`, before tiles are chosen.
 
@@ -30,7 +31,9 @@ def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
 
     **Declines.** The pass leaves dimensions alone
 
-    - if an operation uses one of them without the others: an index, a mask, a scan, a gather, a tensor with gaps;
+    - if an operation uses one of them without the others: an index, a mask, a scan along it, a gather, a tensor with
+      gaps;
+    - of rows that are reduced or scanned, if one has more than 1024 elements;
     - of contractions, if rows of one batch are many (from 512 on), or no matrix is shared by all batches;
     - if a result has dimensions that are reduced, or elements are added to it;
     - if the function's numerics are batch-invariant.
