@@ -96,6 +96,46 @@ def test_group_norm(shape, groups, dtype):
 
 
 @floats
+@pytest.mark.parametrize(
+    "shape, groups", [((2, 6, 5), 3), ((3, 7, 1, 1), 1), ((1, 4, 3, 11), 2), ((0, 4, 3), 2)]
+)
+def test_work_after_group_norm(shape, groups, dtype):
+    """Channels read the statistics of their groups."""
+    f = define(f"def f(x, w):\n    return tsr.silu(tsr.group_norm(x, {groups}, w) + x[:, :1])\n")
+    x, w = random(shape, dtype), random(shape[1:2], dtype, seed=1)
+    check(f, x, w)
+    if x.size:
+        x[(0,) * x.ndim] = np.nan
+        x[(-1,) * x.ndim] = np.inf
+        check(f, x, w, least=0.01, nan=True)
+
+
+@floats
+@pytest.mark.parametrize("layout", ["dense", "permuted", "stepped", "offset"])
+@pytest.mark.parametrize("shape", [(6, 7, 3), (2, 3, 5, 11), (1, 1, 1), (0, 3, 2), (5, 37, 41)])
+def test_norm_of_planes(shape, layout, dtype):
+    """Rows of several dimensions, which are adjacent in memory or not."""
+    f = define(
+        "def f(x, w, b, c):\n"
+        "    y = tsr.layer_norm(x, x.shape[-2:], w, b)\n"
+        "    s = (x - x.amax(dim=(-2, -1), keepdim=True)).exp()\n"
+        "    return y, s / s.sum(dim=(-2, -1), keepdim=True), tsr.layer_norm(x, x.shape[-2:]) * c\n"
+    )
+    w, b = (random(shape[-2:], dtype, seed=seed) for seed in range(2))
+    check(f, random(shape, dtype, layout), w, b, random(shape[-1:], dtype))
+
+
+@floats
+@pytest.mark.parametrize("shape", [(5, 9, 3, 7), (3, 1, 37, 2), (2, 3, 5, 1), (3, 0, 2, 4)])
+def test_short_rows_of_batches(shape, dtype):
+    f = define(
+        "def f(x, m):\n"
+        "    return tsr.softmax(x, dim=-1), tsr.where(m, x, 0).cumsum(dim=-1), x.mean(dim=-1) * m[0, ..., 0]\n"
+    )
+    check(f, random(shape, dtype), random(shape, "bool"))
+
+
+@floats
 @pytest.mark.parametrize("shape", [(3, 5), (2, 7, 3), (1, 1, 1), (2, 3, 5, 2), (0, 3, 2)])
 def test_batch_norm(shape, dtype):
     channels = (1, shape[1], *[1] * (len(shape) - 2))

@@ -283,12 +283,13 @@ private:
           available.clear();
         }
         index.push_back(SymExpr::symbol(name));
+        puller.setInnermost(name);
       }
       output.expr =
           empty ? kernel.pool->constant(0, tensorType(source).getElementType())
                 : puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
-      if (puller.cut)
-        return puller.cut;
+      if (auto cut = puller.anyCut())
+        return cut;
       if (flat)
         output.index = {linearIndex(tensorType(source).getShape(), index)};
       else

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
+#include "FlattenRow.h"
 #include "Levels.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -126,8 +127,8 @@ std::optional<Cut> checkScans(const KernelPlan &plan, llvm::ArrayRef<Expr> scans
   return cut;
 }
 
-void chooseStream(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<Expr> scans,
-                  KernelPlan &plan) {
+void chooseStream(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                  llvm::ArrayRef<Expr> scans, KernelPlan &plan, bool mayBeWide) {
   if (!scans.empty())
     plan.stream = scans.front()->over;
   if (!plan.stream.empty())
@@ -145,30 +146,28 @@ void chooseStream(ExprPool &pool, const SizeFacts &facts, llvm::ArrayRef<Expr> s
     return;
   plan.stream = primary->over;
 
-  // A stored row: the outputs meet the reduced elements along a dimension of their own.
-  if (plan.stream.size() == 1) {
-    DimSet candidates;
-    for (const KernelOutput &output : plan.outputs)
-      candidates.insert(output.expr->dims.begin(), output.expr->dims.end());
-    for (const std::string &candidate : candidates) {
-      if (pool.dimSize(candidate) != pool.dimSize(plan.stream[0]) ||
-          primary->args[0]->dims.count(candidate) ||
-          wouldCapture(primary->args[0], plan.streamSet(), {candidate}))
-        continue;
-      Expr renamed =
-          pool.substitute(primary->args[0], {{plan.stream[0], SymExpr::symbol(candidate)}});
-      auto there = elementsAlong(outputExprs(plan), {candidate});
-      bool shared = false;
-      for (Expr e : elementsAlong({renamed}, {candidate}))
-        shared |= there.count(e);
-      if (!shared)
-        continue;
-      plan.stream = {candidate};
-      replaceEverywhere(
-          pool, plan, primary,
-          pool.reduce(primary->monoid, plan.stream, renamed, primary->loc, primary->origin));
-      break;
-    }
+  // A stored row: the outputs meet the reduced elements along dimensions of their own.
+  if (plan.stream.size() > 1 && !mayBeWide)
+    return;
+  for (const std::vector<std::string> &candidate :
+       rowCandidates(pool, facts, machine, plan, primary)) {
+    DimSet dims(candidate.begin(), candidate.end());
+    auto map = renaming(pool, plan.stream, candidate);
+    if (!map || primary->args[0]->dependsOn(dims) ||
+        wouldCapture(primary->args[0], plan.streamSet(), dims))
+      continue;
+    Expr renamed = pool.substitute(primary->args[0], *map);
+    auto there = elementsAlong(outputExprs(plan), dims);
+    bool shared = false;
+    for (Expr e : elementsAlong({renamed}, dims))
+      shared |= there.count(e);
+    if (!shared)
+      continue;
+    plan.stream = candidate;
+    replaceEverywhere(
+        pool, plan, primary,
+        pool.reduce(primary->monoid, plan.stream, renamed, primary->loc, primary->origin));
+    break;
   }
 }
 
@@ -448,9 +447,17 @@ std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts,
   std::vector<Expr> scans = allScans(pool, plan);
   if (auto cut = checkScans(plan, scans))
     return cut;
-  chooseStream(pool, facts, scans, plan);
-  if (!plan.stream.empty())
-    unifyLevels(pool, plan);
+  std::vector<KernelOutput> outputs = plan.outputs;
+  std::vector<std::string> given = plan.stream;
+  for (bool mayBeWide : {true, false}) {
+    plan.outputs = outputs;
+    plan.stream = given;
+    chooseStream(pool, facts, machine, scans, plan, mayBeWide);
+    if (!plan.stream.empty())
+      unifyLevels(pool, plan);
+    if (!mayBeWide || !isStoredAlong(plan) || flattenRow(pool, plan))
+      break;
+  }
   if (!scans.empty())
     if (auto cut = checkBesideScans(plan))
       return cut;

@@ -102,12 +102,48 @@ Expr Puller::needsStore(mlir::Value reshape, mlir::Type type) {
   return pool.constant(0, type);
 }
 
+/// Whether an index is the same for groups of neighbors: it has quotients of dimensions without
+/// their remainders. Along the contiguous dimension there would be one division per element.
+bool Puller::isOfGroups(llvm::ArrayRef<SymExpr> index) const {
+  std::function<bool(SymExpr)> isQuotient = [&](SymExpr e) {
+    std::set<std::string> names;
+    e.collectSymbols(names);
+    if (e.kind() == SymExpr::Kind::Mod || e.kind() == SymExpr::Kind::FloorDiv)
+      return !hasDivision(pool, e) ||
+             (e.kind() == SymExpr::Kind::FloorDiv && pool.gathersIn(e).empty() &&
+              !names.count(innermost) && !hasDivision(pool, e.operands()));
+    return llvm::all_of(e.operands(), isQuotient);
+  };
+  return hasDivision(pool, index) && llvm::all_of(index, isQuotient);
+}
+
+/// Whether an operation reduces what is no product of two operands.
+static bool isStatistic(mlir::Operation *op) {
+  auto indexed = llvm::dyn_cast_or_null<gir::GraphOpInterface>(op);
+  return indexed && indexed.getReduction() && !indexed.getScannedDim() &&
+         indexed.getScalarBody().kind != gir::ScalarBody::Product;
+}
+
+/// Whether a value is a statistic, or computed from one element by element.
+static bool isOfStatistic(mlir::Value value) {
+  mlir::Operation *op = value.getDefiningOp();
+  return isStatistic(op) || (llvm::isa_and_nonnull<gir::MapOp, gir::CastOp>(op) &&
+                             llvm::any_of(op->getOperands(), isOfStatistic));
+}
+
 Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
   if (hasDivision(pool, index)) {
     SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
-    if (!isContiguous(tensor) || hasDivision(pool, linear))
+    mlir::Type indexType = mlir::IntegerType::get(loc.getContext(), 64);
+    if (isContiguous(tensor) && !hasDivision(pool, linear)) {
+      index = {linear};
+    } else if (isOfGroups(index) && isOfStatistic(tensor)) {
+      for (auto [at, size] : llvm::zip_equal(index, tensorType(tensor).getShape()))
+        if (hasDivision(pool, at))
+          at = pool.gatherSymbol(pool.index(at, indexType), size);
+    } else {
       return needsStore(reshapes.front(), tensorType(tensor).getElementType());
-    index = {linear};
+    }
   }
   return pool.load(tensor, std::move(index), tensorType(tensor).getElementType(), loc);
 }
@@ -121,6 +157,12 @@ Expr Puller::pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot) {
     return it->second;
   if (!asRoot && isComputed(value) && ++places[value.getAsOpaquePointer()] > mostPlaces)
     cut = cut ? cut : Cut{value, "a kernel needs it at many places", true};
+  // Storing what a group shares is less than storing what is computed from it for each element,
+  // unless that is stored for other reasons.
+  if (!asRoot && isStatistic(value.getDefiningOp()) && isOfGroups(index)) {
+    shared = shared ? shared : Cut{value, "groups of elements share it"};
+    return pool.constant(0, tensorType(value).getElementType());
+  }
   if (cut)
     return pool.constant(0, tensorType(value).getElementType());
   Expr result = llvm::isa<mlir::BlockArgument>(value) ? load(value, index, value.getLoc())

@@ -21,8 +21,12 @@ public:
       : pool(pool), stored(stored), keepsUnits(keepsUnits) {}
 
   Expr pull(mlir::Value value, std::vector<SymExpr> index, bool asRoot = false);
+  /// Says which dimension of the output is contiguous in memory.
+  void setInnermost(std::string dim) { innermost = std::move(dim); }
   /// A value that must be stored first because its elements cannot be addressed by affine indices.
   std::optional<Cut> cut;
+  /// The same, or else a statistic that groups of elements share.
+  std::optional<Cut> anyCut() const { return cut ? cut : shared; }
 
 private:
   /// A point of an operation's iteration space: the result's index, then fresh dimensions for what
@@ -46,10 +50,13 @@ private:
   Expr needsStore(mlir::Value reshape, mlir::Type type);
   SymExpr place(mlir::Value tensor, Expr value, SymExpr size);
   Expr load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc);
+  bool isOfGroups(llvm::ArrayRef<SymExpr> index) const;
 
   ExprPool &pool;
   const llvm::SetVector<mlir::Value> &stored;
   bool keepsUnits;
+  std::optional<Cut> shared;
+  std::string innermost; ///< the contiguous dimension of the output
   std::map<std::pair<void *, std::vector<SymExpr>>, Expr> memo;
   /// The number of different indices at which a value was requested; beyond the limit it is stored
   /// and not computed again.

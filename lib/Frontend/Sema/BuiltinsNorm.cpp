@@ -277,16 +277,16 @@ static Value groupNorm(Args &args) {
     args.in.sizes.guard(remainder, SymExpr(0), args.ranges[1]);
   }
   Emitter &emit = args.emit();
-  SymExpr rest = count.floorDiv(SymExpr(*groups));
-  for (SymExpr size : x.shape().drop_front(2))
-    rest = rest * size;
-  if (rest.isConstant(0))
+  Shape grouped{x.shape()[0], SymExpr(*groups), count.floorDiv(SymExpr(*groups))};
+  grouped.append(x.shape().drop_front(2).begin(), x.shape().drop_front(2).end());
+  if (llvm::any_of(llvm::ArrayRef(grouped).drop_front(2),
+                   [](SymExpr size) { return size.isConstant(0); }))
     return args.error(0, "expected channels that are not empty for 'group_norm', found " +
                              describe(x));
-  mlir::Value grouped = emit.reshape(emit.cast(x, channels->wide, false).tensor,
-                                     {x.shape()[0], SymExpr(*groups), rest});
-  mlir::Value y = gir::LayerNormOp::create(emit.builder, emit.loc(), grouped.getType(), grouped,
-                                           mlir::Value(), mlir::Value(), 1, llvm::APFloat(*eps));
+  mlir::Value rows = emit.reshape(emit.cast(x, channels->wide, false).tensor, grouped);
+  mlir::Value y =
+      gir::LayerNormOp::create(emit.builder, emit.loc(), rows.getType(), rows, mlir::Value(),
+                               mlir::Value(), grouped.size() - 2, llvm::APFloat(*eps));
   return finishChannels(args, Value::ofTensor(emit.reshape(y, x.shape())), *channels, 2, 3);
 }
 

@@ -156,7 +156,14 @@ SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr>
   auto isZero = [](SymExpr size) { return size.isConstant(0); };
   if (llvm::any_of(from, isZero) || llvm::any_of(to, isZero))
     return Index(from.size(), SymExpr(0)); // there are no elements
-  Index result;
+  Index result, last;
+  // Equal last dimensions are their own: products of the others may be equal without looking so.
+  while (!from.empty() && !to.empty() && from.back() == to.back()) {
+    last.push_back(from.back().isConstant(1) ? SymExpr(0) : index.back());
+    from = from.drop_back();
+    to = to.drop_back();
+    index = index.drop_back();
+  }
   while (!from.empty() || !to.empty()) {
     // The shortest leading groups with equal products; the whole rest if no products are known to
     // be equal.
@@ -172,6 +179,7 @@ SmallVector<SymExpr> gir::reshapeIndex(ArrayRef<SymExpr> from, ArrayRef<SymExpr>
     to = to.drop_front(numTo);
     index = index.drop_front(numTo);
   }
+  result.append(last.rbegin(), last.rend());
   return result;
 }
 
