@@ -44,11 +44,19 @@ Names tessera::dimsByPosition(ArrayRef<SymExpr> index,
     // In one row-major index the dimension with the larger factor is further out.
     Names here;
     llvm::copy_if(names, std::back_inserter(here), isDim);
+    auto factors = [](SymExpr term) {
+      return term.kind() == SymExpr::Kind::Mul ? term.operands().size() : size_t(1);
+    };
     auto factorLength = [&](const std::string &name) {
       SymExpr rest = e - e.substitute([&](const std::string &s) -> std::optional<SymExpr> {
         return s == name ? std::optional<SymExpr>(SymExpr(0)) : std::nullopt;
       });
-      return rest.kind() == SymExpr::Kind::Mul ? rest.operands().size() : 1;
+      // Sizes like `H - 4` make a factor a sum: its longest term counts.
+      size_t longest = factors(rest);
+      if (rest.kind() == SymExpr::Kind::Add)
+        for (SymExpr term : rest.operands())
+          longest = std::max(longest, factors(term));
+      return longest;
     };
     std::sort(here.begin(), here.end(), [&](const std::string &a, const std::string &b) {
       return std::make_pair(factorLength(b), a) < std::make_pair(factorLength(a), b);

@@ -537,6 +537,14 @@ private:
       columns.tile = wide;
   }
 
+  /// The number of operands and results whose elements differ along a dimension: others are read
+  /// once for all of them.
+  int64_t operandsAlong(const Dim &dim) const {
+    return llvm::count_if(shape.operands, [&](const auto &operand) {
+      return llvm::is_contained(operand.dims, dim.name);
+    });
+  }
+
   /// Kernels in registers: some thousand elements per CTA, with as few per thread as wide accesses
   /// need.
   void memoryInRegisters() {
@@ -656,7 +664,7 @@ private:
                          : std::clamp<int64_t>(
                                (shape.waits > shape.passes ? 32 : 16) / shape.storageBytes, 8, 16);
       wanted = 128 * each;
-      if (shape.loads >= 4) {
+      if (operandsAlong(last) > 4) {
         each = std::max<int64_t>(1, 8 / shape.storageBytes);
         wanted = 512;
       }

@@ -78,3 +78,13 @@ def running(x):
 @tsr.function
 def pooled_norm(x):
     return tsr.amax(tsr.group_norm(x, 1), dim=3)
+
+
+@tsr.function
+def averages(x):
+    return tsr.avg_pool2d(x, 5, 2)
+
+
+@tsr.function
+def group_normalised(x, w, b):
+    return tsr.silu(tsr.group_norm(x, 2, w, b))

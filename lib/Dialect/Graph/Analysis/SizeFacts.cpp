@@ -71,14 +71,15 @@ int64_t SizeFacts::max(SymExpr e) const {
   int64_t result = e.kind() == SymExpr::Kind::Mul ? 1 : 0;
   for (SymExpr op : e.operands()) {
     int64_t part = max(op);
-    if (part == INT64_MAX || part < 0)
+    bool isLess = e.kind() == SymExpr::Kind::Add && op.isConstant(); // H - 4
+    if (part == INT64_MAX || (part < 0 && !isLess))
       return INT64_MAX;
     bool overflow = e.kind() == SymExpr::Kind::Mul ? __builtin_mul_overflow(result, part, &result)
                                                    : __builtin_add_overflow(result, part, &result);
     if (overflow)
       return INT64_MAX;
   }
-  return result;
+  return std::max<int64_t>(result, 0); // no size is negative
 }
 
 int64_t SizeFacts::divisor(SymExpr e) const {
