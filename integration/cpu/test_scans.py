@@ -52,6 +52,28 @@ def test_layouts(dtype, layout):
         check(f, random(shape, dtype, layout))
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "fp64", "bf16", "fp16", "int64", "int8", "bool"])
+@pytest.mark.parametrize("columns", [16, 21, 32, 33])
+def test_short_rows(columns, dtype):
+    skip_without_bf16(dtype)
+    f = define(
+        "def f(x, m):\n"
+        "    y = tsr.where(m, x, 0).cumsum(-1)\n"
+        "    return y, y - x, x.flip(-1).cumsum(-1).flip(-1)\n"
+    )
+    shape = (5, 137, columns)
+    check(f, random(shape, dtype), random(shape, "bool"))
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "int32"])
+def test_many_short_rows(dtype):
+    """So many that a thread of a GPU scans a row, where lanes would have one element each."""
+    skip_without_bf16(dtype)
+    shape = (127, 127, 21)
+    f = define("def f(x, m):\n    return tsr.where(m, x, 0).cumsum(-1) + x\n")
+    check(f, random(shape, dtype), random(shape, "bool"))
+
+
 @pytest.mark.parametrize(
     "shape, dim",
     [((100_003,), 0), ((3, 70_001), 1), ((70_001, 3), 0), ((129, 33, 65), 1), ((1, 5000), 1)],

@@ -609,6 +609,9 @@ private:
       } else if (shape.passes > 1) {
         fewest = 1;
         wanted = 32 * each;
+      } else if (shape.scanBytes && last.tile <= each) {
+        // A thread scans one row: with a bound, ptxas does not keep addresses of all its elements.
+        choose(TuningField::MinCtasPerSm, 3);
       }
       if (int64_t sharers = sharersOf(last); sharers > 1) {
         choose(LaunchField::ClusterSize, sharers);

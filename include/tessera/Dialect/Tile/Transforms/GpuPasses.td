@@ -254,6 +254,7 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     | elementwise operation | that of its result |
     | broadcast | the part of its result's layout that its operand has |
     | reduction | that of its operand, without the reduced dimensions |
+    | scan | that of its result; whole rows in threads where 16 or more lanes would have one element of a row each |
     | MMA | the fragments of the target's tensor cores; warpgroups for `wgmma`, on targets that have it |
     | constant, splat, iota | computed again in every layout that is needed |
 
@@ -265,6 +266,9 @@ def TileAssignLayouts : Pass<"tile-assign-layouts", "::mlir::ModuleOp"> {
     - Long elementwise work on an MMA operand that several warps hold is done once, and its result
       is converted.
     - A load rejects a layout in which a warp would read parts of memory sectors.
+
+    A scan across lanes takes five instructions per element for each bit of the number of lanes. A warp whose threads have
+    an element of enough rows each converts them, so that a thread has a row, and back.
 
     In a cluster, each CTA holds a part of the longest rows. With `tile-cluster-split-k` it holds a
     part of the K dimension of MMA operands and finishes some rows or columns of the result. With

@@ -20,6 +20,7 @@
 #include "Async/BulkRows.h"
 #include "Async/PipelinedLoads.h"
 #include "Layout/ReplicatedWork.h"
+#include "Layout/ScanRows.h"
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -647,13 +648,20 @@ void Assignment::choose(Operation *op) {
   auto mma = dyn_cast<MmaOp>(op);
   if (mma)
     layouts[mma.getResult()] = accumulatorLayout(mma);
+  // What is scanned stays in the layout of its loads, and is converted then.
+  std::optional<Layout> ofRows;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    if (llvm::DenseSet<Value> seen; auto loaded = inherited(scan.getInput(), seen))
+      ofRows = rowsInThreads(*loaded, tensorDim(scan.getDim()));
+  if (ofRows)
+    layouts[op->getResult(0)] = *ofRows;
   // The layouts of a loop's results are known after its body. Until then a yield requests nothing,
   // and nothing against a layout that the body has.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     if (!isOpen || (layouts.contains(op->getParentOp()->getResult(i)) && !hasOwnLayout(operand)))
       if (std::optional<Layout> required = requiredBy(op, i);
-          required && !(mma && replicatesWork(operand, *required)) &&
+          required && !(mma && replicatesWork(operand, *required)) && !(ofRows && i == 0) &&
           !(isa<BroadcastOp>(op) && replicatesCode(operand, *required, kLanes * warps)))
         request(operand, *required);
   bool isAsked = op->getNumResults() && layouts.contains(op->getResult(0));

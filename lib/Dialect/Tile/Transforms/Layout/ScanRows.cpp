@@ -1,0 +1,36 @@
+//===- ScanRows.cpp - Layouts in which threads scan whole rows ------------===//
+//
+// Where each lane has one element of a row, every element takes a shuffle and four other
+// instructions for each bit of the row's length. A thread with a whole row takes one instruction
+// for an element, and the two conversions around it a few.
+//
+//===----------------------------------------------------------------------===//
+#include "Layout/ScanRows.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace tessera;
+
+std::optional<Layout> tile::rowsInThreads(const Layout &layout, Dim dim) {
+  constexpr unsigned fewestLanes = 4; // 16 lanes: conversions cost as much as fewer shuffles
+  const Space &in = layout.in(), &out = layout.out();
+  llvm::SmallVector<unsigned> along, others; // numbers of columns: lanes, and registers
+  bool areRegisters = false;
+  auto isAlong = [&](uint64_t column) { return out.unpack(column)[dim] != 0; };
+  for (auto [bit, column] : llvm::enumerate(layout.columns(Dim::Lane)))
+    if (isAlong(column))
+      along.push_back(in.shift(Dim::Lane) + bit);
+  for (auto [bit, column] : llvm::enumerate(layout.columns(Dim::Register))) {
+    areRegisters |= isAlong(column);
+    if (column && !isAlong(column))
+      others.push_back(in.shift(Dim::Register) + bit);
+  }
+  if (areRegisters || along.size() < fewestLanes || others.size() < along.size() ||
+      llvm::any_of(layout.columns(Dim::Warp), isAlong))
+    return std::nullopt;
+  gf2::Vectors columns(layout.columns().begin(), layout.columns().end());
+  for (auto [lane, reg] : llvm::zip(along, others))
+    std::swap(columns[lane], columns[reg]);
+  return Layout(in, out, std::move(columns));
+}

@@ -1,0 +1,18 @@
+//===- ScanRows.h - Layouts in which threads scan whole rows ----*- C++ -*-===//
+#ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_LAYOUT_SCANROWS_H
+#define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_LAYOUT_SCANROWS_H
+
+#include "tessera/Layout/Layout.h"
+
+#include <optional>
+
+namespace tessera::tile {
+
+/// The layout in which a thread has the part of a row along `dim` that its warp has, given one in
+/// which lanes have neighbors of the row: these lanes and as many registers of other rows change
+/// places. None if threads have neighbors already, or too few rows.
+std::optional<Layout> rowsInThreads(const Layout &layout, Dim dim);
+
+} // namespace tessera::tile
+
+#endif
