@@ -573,7 +573,7 @@ class _Run(TensorCores):
                 0,
             )
             # The first dimension varies fastest.
-            data = data.transpose(*range(rank)[::-1], rank).reshape(-1).astype(np.uint8)
+            data = one.copied(data.transpose(*range(rank)[::-1], rank).reshape(-1).astype(np.uint8))
             cluster = self.kernel.blocks
             gate, own = int(self.own(operands[2])[thread]), int(self.block[thread]) % cluster
             targets = (

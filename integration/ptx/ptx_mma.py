@@ -102,7 +102,7 @@ class TensorCores:
         kind = parts[-1]
         assert parts[4] == "f32" and parts[5] == kind and operands[3:6] == ["1", "1", "1"]
         in_registers = operands[1].startswith("{")
-        turned = [bool(int(one)) for one in operands[6:]]
+        turned = [bool(int(one)) for one in operands[6:]] or [False]  # of 16-bit operands only
         thread = np.arange(GROUP)
         row, quad = thread // LANES * 16 + thread % LANES // 4, thread % 4
         for group in np.flatnonzero(mask.reshape(-1, GROUP).all(1)):

@@ -65,12 +65,13 @@ class Boxes(NamedTuple):
     sizes: Sequence[int]
     strides: Sequence[int]  # bytes
     boxes: Sequence[int]  # elements along these
+    rounded: bool  # fp32 to tf32
 
     @staticmethod
     def decoded(words: Sequence[int]) -> Boxes:
         """As the stand-in for the driver writes it (runtime/cts/fake/FakeCode.cpp)."""
         rank, kind, swizzle = words[12] & 0xFF, words[12] >> 8 & 0xFF, words[12] >> 16
-        width = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2)[kind]
+        width = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4)[kind]
         boxes = [words[11] >> 12 * i & 0xFFF for i in range(rank)]
         return Boxes(
             words[0],
@@ -79,6 +80,17 @@ class Boxes(NamedTuple):
             words[1 : 1 + rank],
             [width, *words[7 : 6 + rank]],
             boxes,
+            kind == 11,
+        )
+
+    def copied(self, data: np.ndarray) -> np.ndarray:
+        """The bytes of elements as they arrive."""
+        if not self.rounded:
+            return data
+        words = np.ascontiguousarray(data).view(np.uint32)
+        is_finite = words & 0x7F800000 != 0x7F800000
+        return (
+            np.where(is_finite, words + 0x1000 & 0xFFFFE000, words).astype(np.uint32).view(np.uint8)
         )
 
 
@@ -90,6 +102,7 @@ class TensorMap(NamedTuple):
     spans: int  # of a box: several are one more dimension, the last one
     dims: Sequence[int]  # those with neighbours in memory first
     boxes: Sequence[int]  # elements along these
+    rounded: bool  # fp32 to tf32
 
     @staticmethod
     def of(launch: str) -> list[TensorMap]:
@@ -97,14 +110,19 @@ class TensorMap(NamedTuple):
         numbers = lambda text: [int(one) for one in text.split(",")]  # noqa: E731
         words = re.findall(r'word<"(\w+)", (\d+)', launch)
         found = re.findall(
-            r"tensor_map<word (\d+), bytes \d+, span (\d+) by (\d+), dims ?\[([\d, ]+)\], boxes ?\[([\d, ]+)\]>",
+            r"tensor_map<word (\d+), bytes \d+, span (\d+) by (\d+), dims ?\[([\d, ]+)\], boxes ?\[([\d, ]+)\](, rounded to tf32)?>",
             launch,
         )
         return [
             TensorMap(
-                int(words[int(word)][1]), int(span), int(spans), numbers(dims), numbers(boxes)
+                int(words[int(word)][1]),
+                int(span),
+                int(spans),
+                numbers(dims),
+                numbers(boxes),
+                bool(rounded),
             )
-            for word, span, spans, dims, boxes in found
+            for word, span, spans, dims, boxes, rounded in found
         ]
 
     def on(self, array: np.ndarray, begin: int) -> Boxes:
@@ -121,7 +139,7 @@ class TensorMap(NamedTuple):
                 [*strides, self.span],
                 [*boxes, self.spans],
             )
-        return Boxes(begin, array.itemsize, self.span, sizes, strides, boxes)
+        return Boxes(begin, array.itemsize, self.span, sizes, strides, boxes, self.rounded)
 
 
 class Memory:

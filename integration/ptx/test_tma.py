@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not TESSERA.exists(), reason="unsupported: tesse
 ELEMENTS = {
     "bf16": (ml_dtypes.bfloat16, "f32"),
     "f16": (np.float16, "f32"),
+    "f32": (np.float32, "f32"),
     "i8": (np.int8, "i32"),
     "f8E4M3FN": (ml_dtypes.float8_e4m3fn, "f32"),
 }

@@ -28,6 +28,20 @@ def negated(text: str, element: str, tile: tuple[int, int, int]) -> str:
     return text.replace("%next = tile.mma %a,", lines)
 
 
+def rounded(text: str, tile: tuple[int, int, int]) -> str:
+    """With operands that are rounded to tf32."""
+    m, n, k = tile
+    shapes = [f"tensor<{shape}xf32>" for shape in (f"{m}x{k}", f"{k}x{n}", f"{m}x{n}")]
+    left, right = (shape.replace("xf32", "xtf32") for shape in shapes[:2])
+    before = f"tile.mma %a, %b, %acc : ({', '.join(shapes)})"
+    assert before in text
+    after = f"tile.mma %x32, %w32, %acc : ({left}, {right}, {shapes[2]})"
+    lines = f"""%x32 = tile.cast %a : {shapes[0]} -> {left}
+        %w32 = tile.cast %b : {shapes[1]} -> {right}
+        %next ="""
+    return text.replace("%next =", lines).replace(before, after)
+
+
 def check(
     element: str,
     sizes: tuple[int, int, int],
@@ -50,10 +64,14 @@ def check(
     text = program(element, sizes, tile, TURNED[turned], batches, config)
     if computed:
         text = negated(text, element, tile)
+    if element == "f32":
+        text = rounded(text, tile)
     module = compiled(text, "ptx")
     maps = TensorMap.of(re.search(r"tessera_target.launch.*", compiled(text, "target"))[0])
     columns = tile[1] // (blocks if side == 1 else 1)
-    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k16" in module and "mma.sync" not in module
+    depth = 8 if element == "f32" else 16
+    assert f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}" in module
+    assert "mma.sync" not in module
     assert (
         "wgmma.wait_group.sync.aligned 1" in module
     ) != computed and "wgmma.wait_group.sync.aligned 0" in module

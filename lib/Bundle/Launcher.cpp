@@ -70,7 +70,7 @@ inline uint64_t bitsOfBf16(double value) {
 constexpr StringRef kTensorMaps =
     R"cpp(/// What tensor copies have to know of the tensor whose address, sizes and strides are these words.
 inline CUresult encodeMap(CUtensorMap &map, const uint64_t *words, unsigned bytes, unsigned span, unsigned spans,
-                          unsigned rank, const unsigned *dims, const unsigned *sizesOfBox) {
+                          unsigned rank, const unsigned *dims, const unsigned *sizesOfBox, bool isRounded = false) {
   cuuint64_t sizes[5], strides[5];
   cuuint32_t boxes[5];
   const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
@@ -88,7 +88,8 @@ inline CUresult encodeMap(CUtensorMap &map, const uint64_t *words, unsigned byte
     strides[rank] = span;
     boxes[rank++] = spans;
   }
-  CUtensorMapDataType type = bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+  CUtensorMapDataType type = isRounded    ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                             : bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                              : bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
                              : bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_UINT32
                                           : CU_TENSOR_MAP_DATA_TYPE_UINT64;
@@ -441,7 +442,8 @@ private:
          << "};\n      if (status == CUDA_SUCCESS)\n        status = encodeMap(maps[" << i
          << "], words + " << map.word << ", " << map.elementBytes << ", " << map.span << ", "
          << map.spans << ", " << map.dims.size() << ", dims" << i << ", boxes" << i
-         << ");\n      parameters[" << step.words.size() + i << "] = &maps[" << i << "];\n";
+         << (map.rounded ? ", true" : "") << ");\n      parameters[" << step.words.size() + i
+         << "] = &maps[" << i << "];\n";
     }
   }
 

@@ -214,7 +214,8 @@ LogicalResult ProgramWriter::addLaunch(target::LaunchOp launch) {
                            uint32_t(map.getSpan()),
                            uint32_t(map.getSpans()),
                            {map.getDims().begin(), map.getDims().end()},
-                           {map.getBoxes().begin(), map.getBoxes().end()}});
+                           {map.getBoxes().begin(), map.getBoxes().end()},
+                           uint32_t(bool(map.getRounded()))});
   if (ArrayAttr checks = launch.getChecksAttr())
     for (auto reported : checks.getAsRange<gir::FailureAttr>()) {
       rt::Check check;

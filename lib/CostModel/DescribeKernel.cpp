@@ -185,7 +185,8 @@ private:
                           [&](const std::string &name) { return bool(kernel.getDim(name)); });
   }
   Names ordered(const NameSet &set);
-  std::optional<int64_t> denseAlignment(LoadOp load);
+  std::optional<int64_t> denseAlignment(LoadOp load, int64_t bits, StringRef inner = "");
+  bool areWordsAlongK(ValueRange values, const Names &over);
   int64_t bytesLeaving(StoreOp store);
   Value hostTensor(Value argument) {
     unsigned i = cast<BlockArgument>(argument).getArgNumber();
@@ -447,20 +448,24 @@ static Value withoutWeight(Value value) {
   return isWeighted ? map.getInputs()[1] : value;
 }
 
-/// The bytes at whose multiples the rows of a tensor of a 16-bit float start, if it is dense in
-/// memory and read in rows of whole pieces of 16 bytes, wherever a tile begins.
-std::optional<int64_t> Describer::denseAlignment(LoadOp load) {
-  constexpr int64_t piece = 8, bytes = 2;
+/// The bytes at whose multiples the rows of a tensor of floats of these many bits start, if it is
+/// dense in memory and read in rows of whole pieces of 16 bytes, wherever a tile begins: rows along
+/// the dimension `inner`, unless it is empty.
+std::optional<int64_t> Describer::denseAlignment(LoadOp load, int64_t bits, StringRef inner) {
+  constexpr int64_t pieceBits = 128;
+  const int64_t piece = pieceBits / bits;
   if (auto argument = dyn_cast<BlockArgument>(hostTensor(load.getTensor())))
     if (!function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr))
       return std::nullopt;
   auto type = cast<gir::TensorType>(load.getTensor().getType());
-  if (type.getRank() < 2)
+  SmallVector<SymExpr> indices = expressions(load.getIndex());
+  // In one index of a whole tensor, the rest of the index says where rows begin.
+  bool isLinear = !inner.empty() && indices.size() == 1;
+  if (!isLinear && type.getRank() < 2)
     return std::nullopt;
-  int64_t pitch = facts.divisor(type.getDim(type.getRank() - 1));
+  int64_t pitch = isLinear ? piece : facts.divisor(type.getDim(type.getRank() - 1));
   if (pitch % piece != 0)
     return std::nullopt;
-  SmallVector<SymExpr> indices = expressions(load.getIndex());
   SymExpr beside = indices.back();
   unsigned along = 0;
   for (SymExpr index : indices) {
@@ -478,6 +483,8 @@ std::optional<int64_t> Describer::denseAlignment(LoadOp load) {
       if (index != at(0) + step * dim)
         return std::nullopt;
       if (index == indices.back() && step.isConstant(1)) {
+        if (!inner.empty() && inner != name)
+          return std::nullopt;
         beside = beside - dim;
         ++along;
       }
@@ -486,7 +493,7 @@ std::optional<int64_t> Describer::denseAlignment(LoadOp load) {
   int64_t shift = facts.divisor(beside);
   if (along != 1 || shift % piece != 0)
     return std::nullopt;
-  return bytes * (beside.isConstant(0) ? pitch : std::gcd(pitch, shift));
+  return bits / 8 * (beside.isConstant(0) ? pitch : std::gcd(pitch, shift));
 }
 
 /// A side of a contraction is computed element by element.
@@ -497,6 +504,16 @@ void Describer::noteSide(Value side) {
     if (isa<LoadOp>(op) && isa<FloatType>(elementOf(op->getResult(0))))
       factorBytes = std::max(factorBytes, elementOf(op->getResult(0)).getIntOrFloatBitWidth() / 8);
   });
+}
+
+/// Whether TMA can load the operands of a contraction and round them to tf32 for wgmma.
+bool Describer::areWordsAlongK(ValueRange values, const Names &over) {
+  return gir::numericsOption(function, "matmul") == "tf32" && !over.empty() &&
+         llvm::all_of(values, [&](Value side) {
+           auto load = side.getDefiningOp<LoadOp>();
+           return load && load.getPlaces().empty() && elementOf(side).isF32() &&
+                  denseAlignment(load, 32, over.back());
+         });
 }
 
 void Describer::addContraction(ValueRange values, const Names &over, bool inner) {
@@ -533,9 +550,10 @@ void Describer::addContraction(ValueRange values, const Names &over, bool inner)
   for (auto [load, alignment] :
        {std::pair(rows, &made.rowsAlignment), std::pair(columns, &made.columnsAlignment)})
     if (load) {
-      *alignment = denseAlignment(load).value_or(0);
+      *alignment = denseAlignment(load, 16).value_or(0);
       made.dense &= *alignment != 0;
     }
+  made.wordsAlongK = areWordsAlongK(values, made.over);
   for (Value side : {lhs, rhs})
     if (side)
       noteSide(side);

@@ -81,6 +81,8 @@ protected:
     choose(LaunchField::NumWarps, std::clamp<int64_t>(warps, fewest, 32));
   }
 
+  /// Whether the operands are f32 that are rounded to tf32.
+  bool areWords() const { return shape.storageBytes == 4; }
   /// Whether the size of a row of 16-bit elements is a multiple of 16 bytes.
   bool isInPieces(const Dim &dim) const { return facts.divisor(dim.size) * 2 % 16 == 0; }
 
@@ -126,6 +128,8 @@ protected:
     bool isByRows = !llvm::is_contained(shape.otherContiguous, rows.name);
     if (shape.batchInvariant && !isByRows)
       return false;
+    if (areWords())
+      return llvm::all_of(shape.contractions, [](const auto &each) { return each.wordsAlongK; });
     bool arePlain = llvm::all_of(
         shape.contractions, [](const auto &each) { return each.plainRows && each.plainColumns; });
     return arePlain &&
@@ -133,11 +137,11 @@ protected:
             (isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows))));
   }
 
-  /// Whether an operand's rows of 16-bit elements do not start at multiples of 128 bytes: each row
-  /// of a copy then takes two requests. `dim` is contiguous in the operand, and decides where the
-  /// alignment is not known.
-  bool isOffLines(int64_t alignment, const Dim &dim) const {
-    constexpr int64_t bytes = 2, line = 128;
+  /// Whether an operand's rows of elements do not start at multiples of 128 bytes: each row of a copy
+  /// then takes two requests. `dim` is contiguous in the operand, and decides where the alignment is
+  /// not known.
+  bool isOffLines(int64_t alignment, const Dim &dim, int64_t bytes) const {
+    constexpr int64_t line = 128;
     return (alignment ? alignment : facts.divisor(dim.size) * bytes) % line != 0;
   }
 };

@@ -45,25 +45,28 @@ private:
                          int64_t products) const {
     ContractionSize size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
     size.products = products;
-    bool areColumns = llvm::is_contained(shape.otherContiguous, rows.name);
+    size.bytes = shape.storageBytes;
+    bool areColumns = !areWords() && llvm::is_contained(shape.otherContiguous, rows.name);
     auto isAnyOffLines = [&](int64_t KernelShape::Contraction::*alignment, const Dim &dim) {
-      return llvm::any_of(shape.contractions,
-                          [&](const auto &each) { return isOffLines(each.*alignment, dim); });
+      return llvm::any_of(shape.contractions, [&](const auto &each) {
+        return isOffLines(each.*alignment, dim, size.bytes);
+      });
     };
-    size.rowsOffLines =
-        isAnyOffLines(&KernelShape::Contraction::rowsAlignment, areColumns ? rows : over);
-    size.columnsOffLines = isAnyOffLines(&KernelShape::Contraction::columnsAlignment, columns);
+    using Product = KernelShape::Contraction;
+    size.rowsOffLines = isAnyOffLines(&Product::rowsAlignment, areColumns ? rows : over);
+    size.columnsOffLines = isAnyOffLines(&Product::columnsAlignment, areWords() ? over : columns);
     for (const Dim &dim : shape.dims)
       if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
         size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
     return size;
   }
 
-  /// The schedule of contractions by wgmma on 16-bit operands with the smallest predicted time.
-  /// False if they are too small for it, or TMA cannot load the operands.
+  /// The schedule of contractions by wgmma on 16-bit operands or tf32 with the smallest predicted
+  /// time. False if they are too small for it, or TMA cannot load the operands.
   bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
     using namespace grouped;
-    constexpr int64_t depth = 64, fewestSteps = 8, mostParts = 32;
+    constexpr int64_t stepBytes = 128, fewestSteps = 8, mostParts = 32;
+    const int64_t depth = stepBytes / shape.storageBytes;
     // A single k-step has nothing to prefetch.
     if (!machine.warpgroupCosts || !areCopied(rows, columns, over) ||
         facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
@@ -135,7 +138,8 @@ private:
     // K-steps of bytes are as long in memory as those of 16-bit elements; 8-bit floats have two
     // accumulators.
     bool bytes = narrow && shape.storageBytes == 1;
-    if (narrow && !bytes && groupWarps(*rows, *columns, *over, products))
+    bool canGroup = shape.onTensorCores && (shape.storageBytes == 2 || areWords());
+    if (canGroup && groupWarps(*rows, *columns, *over, products))
       return;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes && machine.multipliesBytes ? 128
                                                       : narrow                         ? 64

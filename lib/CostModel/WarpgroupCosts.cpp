@@ -9,8 +9,9 @@
 
 using namespace tessera;
 
-/// The depth of a k-step, and the bytes of an operand's element.
-static constexpr int64_t kStep = 64, kBytes = 2;
+/// The bytes of a k-step in a row of an operand, and of those that an instruction multiplies; and
+/// the bytes of an element for which costs were measured.
+static constexpr int64_t kStepBytes = 128, kInstructionBytes = 32, kMeasuredBytes = 2;
 
 /// The H200. The constants are fitted to the measured times of half of the shapes in
 /// unittests/CostModel/measurements (see its README); the other half judges them. Those for rows
@@ -58,8 +59,8 @@ int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &siz
   constexpr int64_t barriers = 2048, otherRegisters = 56;
   int64_t threads = 128 * schedule.groups(), area = schedule.height * schedule.width;
   int64_t shared =
-      (schedule.height + size.products * schedule.width) * kStep * kBytes * schedule.stages +
-      barriers + (schedule.persistent ? area * kBytes : 0);
+      (schedule.height + size.products * schedule.width) * kStepBytes * schedule.stages + barriers +
+      (schedule.persistent ? area * size.bytes : 0);
   int64_t registers = size.products * area / threads + otherRegisters;
   int64_t resident =
       std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
@@ -74,7 +75,7 @@ tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size,
   std::vector<WarpgroupSchedule> result;
   for (int64_t height : sides)
     for (int64_t width : sides) {
-      int64_t step = (height + size.products * width) * kStep * kBytes;
+      int64_t step = (height + size.products * width) * kStepBytes;
       if (height * width * size.products > largest)
         continue;
       for (int64_t stages = fewestStages; stages <= mostStages; ++stages) {
@@ -99,20 +100,23 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   double elements = height * width;
   int64_t tiles = llvm::divideCeil(size.rows, schedule.height) *
                   llvm::divideCeil(size.columns, schedule.width) * size.batches * schedule.parts;
-  double steps = double(llvm::divideCeil(llvm::divideCeil(size.depth, kStep), schedule.parts));
+  double steps = double(
+      llvm::divideCeil(llvm::divideCeil(size.depth, kStepBytes / size.bytes), schedule.parts));
   int64_t sms = limits.sms, perSm = llvm::divideCeil(tiles, sms);
   int64_t together = std::min(residentCtas(limits, size, schedule), perSm);
   double working = double(std::min(sms, tiles));
 
-  // A k-step: a wgmma takes half a cycle for each column of 64 rows and 16 elements of K, and no
-  // less than its operands take from shared memory.
-  double tensor = height / 64 * double(kStep / 16) * std::max(width / 2, 16 + width / 4) /
-                  costs.tensorEfficiency;
-  double bytes = (height + width) * double(kStep * kBytes);
+  // How much wider elements are than measured ones.
+  double widening = double(size.bytes) / double(kMeasuredBytes);
+  // A k-step: a wgmma takes half a cycle for each column of 64 rows and 32 bytes of K, and no less
+  // than its operands take from shared memory.
+  double tensor = height / 64 * double(kStepBytes / kInstructionBytes) *
+                  std::max(width / 2, 16 + width / 4) / costs.tensorEfficiency;
+  double bytes = (height + width) * double(kStepBytes);
   auto cyclesOf = [&](double side, bool isOff) {
     double one = isOff ? costs.offLineBytesPerCycle : costs.l2BytesPerCycle;
     double all = isOff ? costs.offLineBytesPerCycleOfAll : costs.l2BytesPerCycleOfAll;
-    double cycles = side * double(kStep * kBytes) / std::min(one, all / working);
+    double cycles = side * double(kStepBytes) / std::min(one, all / working);
     if (isOff && schedule.persistent)
       cycles *= costs.offLinePersistent;
     return isOff && together > 1 ? cycles * costs.offLineTogether : cycles;
@@ -120,7 +124,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   double traffic = cyclesOf(height, size.rowsOffLines) + cyclesOf(width, size.columnsOffLines);
   double depth = double(size.depth), rows = double(size.rows), columns = double(size.columns);
   double batches = double(size.batches), products = double(size.products);
-  double operands = double(kBytes) * batches * depth * (rows + products * columns);
+  double operands = double(size.bytes) * batches * depth * (rows + products * columns);
   double latency = operands < costs.l2Operands ? costs.hitLatency : costs.missLatency;
   double issue = costs.stepCycles + costs.stepCyclesPerGroup * double(schedule.groups() - 1) +
                  (schedule.persistent ? costs.stepCyclesPersistent : 0);
@@ -131,8 +135,9 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
     return steps * slowest({ctas * tensor, ctas * traffic, alone}, costs.stepOverlap);
   };
   double warps = 4 * double(schedule.groups());
-  double epilogue = costs.tileCycles + costs.rowCycles * height +
-                    costs.elementCycles * elements / warps * (schedule.parts > 1 ? 2 : 1);
+  double epilogue =
+      costs.tileCycles + costs.rowCycles * height +
+      costs.elementCycles * widening * elements / warps * (schedule.parts > 1 ? 2 : 1);
 
   double cycles = 0;
   if (schedule.persistent) {
@@ -143,19 +148,20 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
     // CTAs on one SM hide each other's start and end, and share what both need.
     auto round = [&](double ctas) {
       double serial = costs.ctaCycles + latency + epilogue;
-      return std::max(loop(ctas) + serial, ctas * (steps * std::max(tensor, traffic) +
-                                                   costs.storeCyclesPerElement * elements) +
-                                               serial / ctas);
+      return std::max(loop(ctas) + serial,
+                      ctas * (steps * std::max(tensor, traffic) +
+                              costs.storeCyclesPerElement * widening * elements) +
+                          serial / ctas);
     };
     cycles = double(perSm / together) * round(double(together));
     if (int64_t rest = perSm % together)
       cycles += round(double(rest));
   }
   double results = batches * products * rows * columns;
-  double memory = (operands + double(kBytes) * results) / costs.dramBytesPerUs;
+  double memory = (operands + double(size.bytes) * results) / costs.dramBytesPerUs;
   double flop = 2 * results * depth;
   double time = slowest({slowest({cycles / costs.cyclesPerUs, memory}, costs.timeOverlap),
-                         flop / costs.tensorFlopPerUs},
+                         flop * widening / costs.tensorFlopPerUs},
                         costs.timeOverlap) +
                 costs.launchUs;
   double rounds = double(perSm) / costs.cyclesPerUs;
@@ -170,7 +176,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
     return predicted;
   // Partial sums in fp32 are written, and read by a kernel that waits for the first one.
   constexpr double partBytes = 4;
-  double moved = (2 * partBytes * double(schedule.parts) + double(kBytes)) * results;
+  double moved = (2 * partBytes * double(schedule.parts) + double(size.bytes)) * results;
   double merge =
       2 * costs.launchUs + costs.missLatency / costs.cyclesPerUs + moved / costs.dramBytesPerUs;
   predicted.microseconds += merge;

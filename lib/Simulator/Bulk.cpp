@@ -220,6 +220,7 @@ TileRef Machine::copiedData(Cluster &cluster, const Step &step, const Copy &copy
   TileRef data(new Tile(copy.at.size()));
   const Memory &memory = setup.memories[viewOf(*step.global).memory];
   const Element &element = step.global->element;
+  const Element &held = setup.program.buffers[step.shared->buffer].element;
   for (unsigned i = 0; i < copy.at.size(); ++i) {
     if (copy.at[i] < 0) {
       data->values[i] = step.global->pad;
@@ -227,6 +228,8 @@ TileRef Machine::copiedData(Cluster &cluster, const Step &step, const Copy &copy
     }
     if (step.kind == Step::Kind::AsyncLoad) {
       data->values[i] = element.load(&memory.bytes[copy.at[i] * element.bytes()]);
+      if (held.isTf32())
+        data->values[i] = held.convert(data->values[i], element);
       continue;
     }
     int64_t from = copy.base + step.shared->offsets[copy.warp][i];

@@ -36,6 +36,7 @@ public:
   static std::optional<Element> of(mlir::Type type);
 
   bool isFloat() const { return floating; }
+  bool isTf32() const { return tf32; }
   unsigned bytes() const { return width; }
   DType dtype() const { return type; }
   IntegerFormat format() const;

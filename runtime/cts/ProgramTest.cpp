@@ -236,7 +236,17 @@ TEST(Program, TensorMapsAreKept) {
   EXPECT_TRUE(refuses([](TensorMap &map) { map.sizes = {32, 257}; }));
   EXPECT_TRUE(refuses([](TensorMap &map) { map.sizes = {16, 8}; }));
   EXPECT_TRUE(refuses([](TensorMap &map) { map.dims = {}, map.sizes = {}; }));
+  EXPECT_TRUE(refuses([](TensorMap &map) { map.rounded = 1; }));
   EXPECT_FALSE(refuses([](TensorMap &) {}));
+
+  // Maps that round need a newer runtime, others do not.
+  EXPECT_EQ(bytes[0], 4);
+  step.maps = {{0, 4, 64, 2, {1, 0}, {16, 8}, 1}};
+  bytes = encode(program);
+  EXPECT_EQ(bytes[0], 5);
+  ASSERT_TRUE(decode(bytes, read, error)) << error;
+  EXPECT_EQ(encode(read), bytes);
+  EXPECT_NE(toString(read).find("dim 0: 8), rounded to tf32"), std::string::npos);
 }
 
 // Enough digits to distinguish every value of a small type from its neighbours.

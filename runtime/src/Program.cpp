@@ -175,7 +175,8 @@ private:
     bool isSpan = map.span == 16 || map.span == 32 || map.span == 64 || map.span == 128;
     bool isElement = map.elementBytes == 1 || map.elementBytes == 2 || map.elementBytes == 4 ||
                      map.elementBytes == 8;
-    return isAddress && isSpan && isElement && seen == (1u << rank) - 1 &&
+    bool isRounding = map.rounded == 0 || (map.rounded == 1 && map.elementBytes == 4);
+    return isAddress && isSpan && isElement && isRounding && seen == (1u << rank) - 1 &&
            all(map.sizes, [&](uint32_t size) { return size > 0 && size <= TensorMap::maxBox; }) &&
            uint64_t(map.sizes[0]) * map.elementBytes == map.span;
   }
@@ -314,7 +315,7 @@ std::string toString(const Program &program) {
       for (size_t i = 0; i < map.dims.size(); ++i)
         text += (i ? ", dim " : "dim ") + std::to_string(map.dims[i]) + ": " +
                 std::to_string(map.sizes[i]);
-      text += ")\n";
+      text += map.rounded ? "), rounded to tf32\n" : ")\n";
     }
     for (const Check &check : step.checks)
       text += std::string(check.kind == Check::Index ? "  index" : "  assertion") + " \"" +

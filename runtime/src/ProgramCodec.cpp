@@ -14,7 +14,7 @@
 
 namespace tessera::rt {
 
-static constexpr uint32_t programVersion = 4;
+static constexpr uint32_t programVersion = 5;
 
 static bool hasOperand(ExprOp op) { return op == ExprOp::Const || op == ExprOp::Slot; }
 
@@ -113,9 +113,11 @@ struct ProgramWriter : Writer {
     u32(map.spans);
     list(map.dims);
     list(map.sizes);
+    if (hasRounding)
+      u32(map.rounded);
   }
 
-  bool hasChecks = false, hasMaps = false;
+  bool hasChecks = false, hasMaps = false, hasRounding = false;
 };
 
 struct ProgramReader : Reader {
@@ -221,9 +223,11 @@ struct ProgramReader : Reader {
     map.spans = u32();
     list(map.dims);
     list(map.sizes);
+    if (hasRounding)
+      map.rounded = u32();
   }
 
-  bool hasChecks = false, hasMaps = false;
+  bool hasChecks = false, hasMaps = false, hasRounding = false;
 };
 
 } // namespace
@@ -234,8 +238,17 @@ std::vector<uint8_t> encode(const Program &program) {
                                  [](const Step &step) { return !step.checks.empty(); });
   writer.hasMaps = std::any_of(program.steps.begin(), program.steps.end(),
                                [](const Step &step) { return !step.maps.empty(); });
+  auto isRounded = [](const TensorMap &map) { return map.rounded != 0; };
+  writer.hasRounding =
+      std::any_of(program.steps.begin(), program.steps.end(), [&](const Step &step) {
+        return std::any_of(step.maps.begin(), step.maps.end(), isRounded);
+      });
   bool hasPrints = !program.prints.empty() || writer.hasMaps;
-  writer.u32(writer.hasMaps ? 4 : hasPrints ? 3 : writer.hasChecks ? 2 : 1);
+  writer.u32(writer.hasRounding ? 5
+             : writer.hasMaps   ? 4
+             : hasPrints        ? 3
+             : writer.hasChecks ? 2
+                                : 1);
   writer.hasChecks |= hasPrints;
   writer.list(program.arguments);
   writer.list(program.slots);
@@ -260,6 +273,7 @@ bool decode(std::span<const uint8_t> bytes, Program &program, std::string &error
   }
   reader.hasChecks = version > 1;
   reader.hasMaps = version > 3;
+  reader.hasRounding = version > 4;
   reader.list(program.arguments);
   reader.list(program.slots);
   reader.list(program.guards);

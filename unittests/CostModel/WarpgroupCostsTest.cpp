@@ -147,3 +147,18 @@ TEST(WarpgroupCosts, Space) {
   EXPECT_GT(best(deep).parts, 1);
   EXPECT_EQ(best(square).parts, 1);
 }
+
+// A k-step of tf32 has the bytes of one of 16-bit elements and half their depth.
+TEST(WarpgroupCosts, Words) {
+  ContractionSize halves{8192, 8192, 8192}, words = halves;
+  words.bytes = 4;
+  WarpgroupSchedule schedule{128, 256, 4, 0, 1};
+  EXPECT_EQ(residentCtas(kH200, halves, schedule), residentCtas(kH200, words, schedule));
+  double ratio = predicted(words, schedule) / predicted(halves, schedule);
+  EXPECT_GT(ratio, 1.9);
+  EXPECT_LT(ratio, 2.2);
+  ContractionSize deeper = halves;
+  deeper.depth *= 2;
+  EXPECT_NEAR(predicted(words, schedule), predicted(deeper, schedule),
+              0.05 * predicted(words, schedule));
+}

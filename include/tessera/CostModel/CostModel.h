@@ -53,7 +53,7 @@ struct MachineModel {
   bool multipliesBytes = true;
   /// GPU: all tiles are in registers, which determines the number of threads of a CTA.
   bool tilesInRegisters = false;
-  /// GPU: wgmma on tiles of 16-bit elements in shared memory.
+  /// GPU: wgmma on tiles of 16-bit elements or tf32 in shared memory.
   bool warpgroups = false;
   /// GPU: what contractions by wgmma cost; null where nobody has measured it.
   const WarpgroupCosts *warpgroupCosts = nullptr;
@@ -90,6 +90,9 @@ struct KernelShape {
     bool dense = false;
     /// The bytes at whose multiples the rows of a dense operand in memory start; 0: it is computed.
     int64_t rowsAlignment = 0, columnsAlignment = 0;
+    /// Whether the operands are tensors of f32 in memory that may be rounded to tf32, dense along
+    /// the last K dimension.
+    bool wordsAlongK = false;
   };
   /// Something that is computed for each element of some dimensions.
   struct Work {

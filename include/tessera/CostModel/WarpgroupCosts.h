@@ -51,12 +51,14 @@ struct WarpgroupCosts {
 /// The costs of Hopper (sm_90), measured on an H200.
 extern const WarpgroupCosts kHopperCosts;
 
-/// The size of a contraction of 16-bit operands. Sizes of all batches and other dimensions that are
-/// not multiplied are `batches`.
+/// The size of a contraction. Sizes of all batches and other dimensions that are not multiplied are
+/// `batches`. Costs were measured for 16-bit operands and results. A k-step of tf32 has as many
+/// bytes and takes as long, but is half as deep; a result has twice the bytes.
 struct ContractionSize {
   int64_t rows = 1, columns = 1, depth = 1, batches = 1;
   bool rowsOffLines = false, columnsOffLines = false; ///< operands that take two requests a row
   int64_t products = 1; ///< contractions that share the tile's rows, columns and k-steps
+  int64_t bytes = 2;    ///< of an element: 4 for tf32
 };
 
 /// A schedule of a contraction by wgmma.

@@ -1,7 +1,7 @@
 //===- WgmmaTiles.h - When warpgroups multiply ------------------*- C++ -*-===//
 //
-// The thresholds for wgmma on 16-bit operands. The cost model chooses tiles by them, and the
-// schedule its backend.
+// The thresholds for wgmma on 16-bit operands and tf32. The cost model chooses tiles by them, and
+// the schedule its backend.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COSTMODEL_WGMMATILES_H

@@ -96,6 +96,8 @@ Value Emitter::number(TypedAttr attribute, Type element, int64_t lanes) {
   if (auto floating = dyn_cast<FloatAttr>(attribute)) {
     if (element.isBF16() || isFloat8(element))
       return integer(floating.getValue().bitcastToAPInt().getSExtValue(), type);
+    if (isa<FloatTF32Type>(element))
+      return real(floating.getValueAsDouble(), type);
     Attribute value = floating;
     if (auto vector = dyn_cast<VectorType>(type))
       value = DenseElementsAttr::get(vector, value);

@@ -160,9 +160,7 @@ void KernelEmitter::prefetchMaps() {
 LogicalResult KernelEmitter::emitTmaLoad(tile::TmaLoadOp load) {
   tile::BufferType buffer = load.getBuffer().getType();
   tile::Box box = *load.getBox();
-  unsigned number =
-      llvm::find(maps, TensorMap{cast<BlockArgument>(load.getView()).getArgNumber(), box}) -
-      maps.begin();
+  unsigned number = llvm::find(maps, tensorMapOf(load)) - maps.begin();
   Value isIssuer = e.cmp(ICmpPredicate::eq, uniformWarp, e.integer(load.getIssuingWarp(), e.i32));
   auto branch = scf::IfOp::create(e.b, TypeRange(), isIssuer, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.b);

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "KernelEmitter.h"
+#include "tessera/Dialect/Common/PtxTypes.h"
 #include "tessera/Layout/Conversion.h"
 #include "tessera/Layout/Families.h"
 
@@ -111,7 +112,7 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
     products.push_back(cast<tile::WgmmaOp>(mma->getNextNode()));
   RankedTensorType lhs = mma.getLeft();
   Type element = lhs.getElementType(), accumulator = mma.getResult().getType().getElementType();
-  int64_t bits = element.getIntOrFloatBitWidth(), depth = 256 / bits,
+  int64_t bits = 8 * mma.getRhs().getType().getElementBytes(), depth = 256 / bits,
           rows = kRows * (warps / kWarps);
   tile::Spread spread = mma.getSpread();
   int64_t m = mma.getMatrix()[0] / spread.along(0), n = mma.getMatrix()[1] / spread.along(1),
@@ -128,7 +129,11 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
   for (tile::WgmmaOp product : products)
     sums.push_back(tiles[product.getAcc()]);
   isFenced |= mma.getFence();
-  std::string type = element.isBF16() ? "bf16" : "f16";
+  std::string type = ptxTypeName(element).str();
+  // Whether the operands are transposed is said of 16-bit operands only.
+  auto transposition = [&](bool isTransposed) {
+    return bits == 16 ? isTransposed ? ", 1" : ", 0" : "";
+  };
   std::string name = "wgmma.mma_async.sync.aligned.m64n" +
                      std::to_string(n * int64_t(products.size())) + "k" + std::to_string(depth) +
                      ".f32." + type + "." + type;
@@ -162,8 +167,8 @@ LogicalResult KernelEmitter::emitWgmma(tile::WgmmaOp mma) {
       }
       std::string rightText = moved("b", b, right.unitsTo(over, 0));
       text.text += " " + name + " {" + list + "}, " + leftText + ", " + rightText + ", 1, 1, 1" +
-                   (left ? left->isTransposed ? ", 1" : ", 0" : "") +
-                   (right.isTransposed ? ", 1;" : ", 0;");
+                   (left ? transposition(left->isTransposed) : "") +
+                   transposition(right.isTransposed) + ";";
     }
     text.text += " }";
     text.close(before);

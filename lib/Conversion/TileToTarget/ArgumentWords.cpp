@@ -28,10 +28,14 @@ int64_t tessera::countWords(tile::KernelOp kernel) {
   return words;
 }
 
+TensorMap tessera::tensorMapOf(tile::TmaLoadOp load) {
+  return {cast<BlockArgument>(load.getView()).getArgNumber(), *load.getBox(), load.isRounded()};
+}
+
 SmallVector<TensorMap> tessera::tensorMapsOf(tile::KernelOp kernel) {
   SmallVector<TensorMap> maps;
   kernel.walk([&](tile::TmaLoadOp load) {
-    TensorMap map{cast<BlockArgument>(load.getView()).getArgNumber(), *load.getBox()};
+    TensorMap map = tensorMapOf(load);
     if (!llvm::is_contained(maps, map))
       maps.push_back(map);
   });

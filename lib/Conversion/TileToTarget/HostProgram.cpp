@@ -205,9 +205,10 @@ SmallVector<Attribute> HostConverter::convertTensorMaps(tile::KernelOp kernel) {
     });
     auto view = cast<tile::ViewType>(kernel.getArgument(map.argument).getType());
     int64_t bytes = llvm::divideCeil(view.getElementType().getIntOrFloatBitWidth(), 8);
-    maps.push_back(target::TensorMapAttr::get(kernel.getContext(), address, bytes, map.box.span,
-                                              map.box.isWhole ? map.box.count : 1, map.box.dims,
-                                              map.box.sizes));
+    maps.push_back(target::TensorMapAttr::get(
+        kernel.getContext(), address, bytes, map.box.span, map.box.isWhole ? map.box.count : 1,
+        map.box.dims, map.box.sizes,
+        map.isRounded ? FloatTF32Type::get(kernel.getContext()) : Type()));
   }
   return maps;
 }

@@ -23,7 +23,7 @@ struct Key {
   uint64_t sizes[mostDims] = {};
   uint64_t strides[mostDims] = {}; // in bytes; that of the contiguous dimension is not used
   uint32_t box[mostDims] = {};
-  uint32_t rank = 0, elementBytes = 0, span = 0;
+  uint32_t rank = 0, elementBytes = 0, span = 0, rounded = 0;
 
   bool operator==(const Key &) const = default;
   size_t hash() const {
@@ -47,6 +47,7 @@ Key keyOf(const Launch &launch, const TensorMap &map) {
   key.rank = static_cast<uint32_t>(map.dims.size());
   key.elementBytes = map.elementBytes;
   key.span = map.span;
+  key.rounded = map.rounded;
   key.address = static_cast<uint64_t>(words[0]);
   bool isEmpty = false;
   for (uint32_t i = 0; i < key.rank; ++i) {
@@ -91,7 +92,8 @@ static tessera_rt_status encode(Device &device, const Launch &launch, const Key 
   thread_local Entry entries[kept];
   Entry &entry = entries[key.hash() % kept];
   if (entry.key != key) {
-    int type = key.elementBytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+    int type = key.rounded             ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+               : key.elementBytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                : key.elementBytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
                : key.elementBytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_UINT32
                                        : CU_TENSOR_MAP_DATA_TYPE_UINT64;

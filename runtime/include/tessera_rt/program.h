@@ -147,6 +147,7 @@ struct TensorMap {
       1; // of a box; several are one more dimension, of a tensor whose rows they divide
   std::vector<uint32_t> dims;  // of the tensor, those with neighbours in memory first
   std::vector<uint32_t> sizes; // of a box, along these
+  uint32_t rounded = 0;        // 1: copies round elements of fp32 to tf32
 };
 
 struct Step {

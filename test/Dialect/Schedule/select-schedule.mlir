@@ -43,3 +43,54 @@ func.func @short_k_dims(%a: !gir.tensor<32, 18, 3, 3, f32> {gir.contiguous}, %b:
   }
   return %0 : !gir.tensor<32, f32>
 }
+
+// f32 that may be rounded to tf32: a k-step of 128 bytes, if both operands lie along K.
+// CHECK-LABEL: func.func @words
+// HOPPER: dims [parallel i = 12544 tile {{64|128|256}}, parallel j = 256 tile {{64|128|256}}, stream k = 576 tile 32] {{.*}} use_tma = 1, wgmma = 1>
+func.func @words(%a: !gir.tensor<12544, 576, f32> {gir.contiguous}, %b: !gir.tensor<256, 576, f32> {gir.contiguous}) -> !gir.tensor<12544, 256, f32> attributes {gir.numerics = {matmul = "tf32"}} {
+  %0 = sched.kernel @words_0(%in = %a : !gir.tensor<12544, 576, f32>, %in_0 = %b : !gir.tensor<256, 576, f32>) -> (%out : !gir.tensor<12544, 256, f32>)
+      dims [parallel i = 12544 tile 1, parallel j = 256 tile 1, stream k = 576 tile 1] order [j, i] {
+    %1 = sched.stream over [k] live ["0", "576"] full ["0", "576"] lag 0.0 -> !sched.val<[i, j], f32> {
+      %3 = sched.load %in["i", "k"] : <12544, 576, f32> -> <[i, k], f32>
+      %5 = sched.load %in_0["j", "k"] : <256, 576, f32> -> <[j, k], f32>
+      %7 = sched.accumulate sum(%3, %5) : (!sched.val<[i, k], f32>, !sched.val<[j, k], f32>) -> !sched.val<[i, j], f32>
+      sched.yield %7 : !sched.val<[i, j], f32>
+    }
+    sched.store %1, %out["i", "j"] : <[i, j], f32>, <12544, 256, f32>
+  }
+  return %0 : !gir.tensor<12544, 256, f32>
+}
+
+// One operand lies along the columns.
+// CHECK-LABEL: func.func @words_across
+// HOPPER: tuning <use_tma = 0>
+func.func @words_across(%a: !gir.tensor<12544, 576, f32> {gir.contiguous}, %b: !gir.tensor<576, 256, f32> {gir.contiguous}) -> !gir.tensor<12544, 256, f32> attributes {gir.numerics = {matmul = "tf32"}} {
+  %0 = sched.kernel @words_across_0(%in = %a : !gir.tensor<12544, 576, f32>, %in_0 = %b : !gir.tensor<576, 256, f32>) -> (%out : !gir.tensor<12544, 256, f32>)
+      dims [parallel i = 12544 tile 1, stream k = 576 tile 1, parallel j = 256 tile 1] order [j, i] {
+    %1 = sched.stream over [k] live ["0", "576"] full ["0", "576"] lag 0.0 -> !sched.val<[i, j], f32> {
+      %3 = sched.load %in["i", "k"] : <12544, 576, f32> -> <[i, k], f32>
+      %5 = sched.load %in_0["k", "j"] : <576, 256, f32> -> <[k, j], f32>
+      %7 = sched.accumulate sum(%3, %5) : (!sched.val<[i, k], f32>, !sched.val<[k, j], f32>) -> !sched.val<[i, j], f32>
+      sched.yield %7 : !sched.val<[i, j], f32>
+    }
+    sched.store %1, %out["i", "j"] : <[i, j], f32>, <12544, 256, f32>
+  }
+  return %0 : !gir.tensor<12544, 256, f32>
+}
+
+// Nor without the policy.
+// CHECK-LABEL: func.func @words_exact
+// HOPPER: tuning <use_tma = 0>
+func.func @words_exact(%a: !gir.tensor<12544, 576, f32> {gir.contiguous}, %b: !gir.tensor<256, 576, f32> {gir.contiguous}) -> !gir.tensor<12544, 256, f32> {
+  %0 = sched.kernel @words_exact_0(%in = %a : !gir.tensor<12544, 576, f32>, %in_0 = %b : !gir.tensor<256, 576, f32>) -> (%out : !gir.tensor<12544, 256, f32>)
+      dims [parallel i = 12544 tile 1, parallel j = 256 tile 1, stream k = 576 tile 1] order [j, i] {
+    %1 = sched.stream over [k] live ["0", "576"] full ["0", "576"] lag 0.0 -> !sched.val<[i, j], f32> {
+      %3 = sched.load %in["i", "k"] : <12544, 576, f32> -> <[i, k], f32>
+      %5 = sched.load %in_0["j", "k"] : <256, 576, f32> -> <[j, k], f32>
+      %7 = sched.accumulate sum(%3, %5) : (!sched.val<[i, k], f32>, !sched.val<[j, k], f32>) -> !sched.val<[i, j], f32>
+      sched.yield %7 : !sched.val<[i, j], f32>
+    }
+    sched.store %1, %out["i", "j"] : <[i, j], f32>, <12544, 256, f32>
+  }
+  return %0 : !gir.tensor<12544, 256, f32>
+}

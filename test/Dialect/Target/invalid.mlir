@@ -187,6 +187,16 @@ tessera_target.module @m triple "t" cpu "c" features "" {
 
 // -----
 
+// expected-error @below {{expected elements of 4 bytes rounded to tf32, got 2 bytes rounded to 'tf32'}}
+#map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [64, 32], rounded to tf32>
+
+// -----
+
+// expected-error @below {{expected elements of 4 bytes rounded to tf32, got 4 bytes rounded to 'bf16'}}
+#map = #tessera_target.tensor_map<word 0, bytes 4, span 128 by 1, dims [1, 0], boxes [32, 32], rounded to bf16>
+
+// -----
+
 // expected-error @below {{expected boxes of one span, 128 bytes, along the first dim, got 64}}
 #map = #tessera_target.tensor_map<word 0, bytes 2, span 128 by 1, dims [1, 0], boxes [32, 32]>
 

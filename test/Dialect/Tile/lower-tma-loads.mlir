@@ -185,3 +185,32 @@ tile.kernel @other_way(%x: !more, %w: !b, %y: !wide, %l: index, %n: index, %m: i
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<128x128xf32>, !wide
   tile.return
 }
+
+// With wgmma, a copy rounds to tf32 if that is the only use of a tile. With another use, threads round.
+// CHECK-LABEL: tile.kernel @rounded
+// CHECK-DAG: %[[BA:.*]] = tile.alloc : <3, tensor<64x32xtf32
+// CHECK-DAG: %[[BB:.*]] = tile.alloc : <3, tensor<32x64xf32
+// CHECK: scf.for
+// CHECK: tile.shared_load %[[BB]]{{.*}} -> tensor<32x64xf32
+// CHECK: %[[B:.*]] = tile.cast {{.*}} -> tensor<32x64xtf32
+// CHECK: %[[A:.*]] = tile.shared_load %[[BA]]{{.*}} -> tensor<64x32xtf32
+// CHECK: tile.mma %[[A]], %[[B]],
+!words = !tile.view<64x?xf32, strides = [4096, 1], divisors = [64, 32]>
+tile.kernel @rounded(%x: !words, %w: !words, %y: !c, %z: !c, %n: index) grid 1 tuning <use_tma = 1, wgmma = 1> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<64x64xf32>
+  %none = tile.constant 0.0 : f32 : tensor<32x64xf32>
+  %sum:2 = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero, %all = %none) -> (tensor<64x64xf32>, tensor<32x64xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : f32 : !words -> tensor<64x32xf32>
+    %b = tile.load %w[%c0, %k] dims [1, 0] pad 0.0 : f32 : !words -> tensor<32x64xf32>
+    %ra = tile.cast %a : tensor<64x32xf32> -> tensor<64x32xtf32>
+    %rb = tile.cast %b : tensor<32x64xf32> -> tensor<32x64xtf32>
+    %next = tile.mma %ra, %rb, %acc : (tensor<64x32xtf32>, tensor<32x64xtf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %more = tile.map add(%all, %b) : (tensor<32x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
+    scf.yield %next, %more : tensor<64x64xf32>, tensor<32x64xf32>
+  }
+  tile.store %sum#0, %y[%c0, %c0] dims [0, 1] bounded : tensor<64x64xf32>, !c
+  tile.store %sum#1, %z[%c0, %c0] dims [0, 1] bounded : tensor<32x64xf32>, !c
+  tile.return
+}

@@ -210,3 +210,52 @@ tile.kernel @shared(%x: !a, %w: !b, %y: !c, %n: index) grid 1 launch <num_warps 
   tile.store %all, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
   tile.return
 }
+
+// Operands that are rounded to tf32: copies round into stages of tf32, which the instruction reads.
+// CHECK-LABEL: tile.kernel @rounded
+// CHECK: %[[A:.*]] = tile.alloc offset {{.*}} : <4, tensor<128x32xtf32
+// CHECK: %[[B:.*]] = tile.alloc offset {{.*}} : <4, tensor<32x128xtf32
+// CHECK-NOT: tile.cast
+// CHECK: tile.tma_load %x{{.*}} into %[[A]]{{.*}} : <?x?xf32, {{.*}}tensor<128x32xtf32
+// CHECK: scf.for
+// CHECK: tile.wgmma %[[A]][{{.*}}], %[[B]][{{.*}}], %{{.*}} : !tile.buffer<4, tensor<128x32xtf32, {{.*}}, tensor<128x128xf32
+// WARPS-LABEL: tile.kernel @rounded
+// WARPS-NOT: tile.wgmma %
+// WARPS: tile.kernel @rounded_across
+!words = !tile.view<?x?xf32, strides = [4096, 1], divisors = [128, 32]>
+tile.kernel @rounded(%x: !words, %w: !words, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : f32 : !words -> tensor<128x32xf32>
+    %b = tile.load %w[%c0, %k] dims [1, 0] pad 0.0 : f32 : !words -> tensor<32x128xf32>
+    %ra = tile.cast %a : tensor<128x32xf32> -> tensor<128x32xtf32>
+    %rb = tile.cast %b : tensor<32x128xf32> -> tensor<32x128xtf32>
+    %next = tile.mma %ra, %rb, %acc : (tensor<128x32xtf32>, tensor<32x128xtf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}
+
+// Warps multiply if an operand of tf32 is not contiguous along K.
+// CHECK-LABEL: tile.kernel @rounded_across
+// CHECK-NOT: tile.wgmma
+// CHECK: tile.mma {{.*}}tf32
+// CHECK-NOT: tile.wgmma
+tile.kernel @rounded_across(%x: !words, %w: !words, %y: !c, %n: index) grid 1 launch <num_warps = 8> tuning <use_tma = 1, wgmma = 1> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = tile.constant 0.0 : f32 : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) {
+    %a = tile.load %x[%c0, %k] dims [0, 1] pad 0.0 : f32 : !words -> tensor<128x32xf32>
+    %b = tile.load %w[%k, %c0] dims [0, 1] pad 0.0 : f32 : !words -> tensor<32x128xf32>
+    %ra = tile.cast %a : tensor<128x32xf32> -> tensor<128x32xtf32>
+    %rb = tile.cast %b : tensor<32x128xf32> -> tensor<32x128xtf32>
+    %next = tile.mma %ra, %rb, %acc : (tensor<128x32xtf32>, tensor<32x128xtf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] bounded : tensor<128x128xf32>, !c
+  tile.return
+}

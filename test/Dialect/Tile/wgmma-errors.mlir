@@ -209,3 +209,37 @@ tile.kernel @after_registers(%t: index) grid 1 {
   tile.wgmma_wait 0 after %x : tensor<64x64xf32, #sums>
   tile.return
 }
+
+// -----
+
+#words = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:4+d1:1, d0:8+d1:2, d0:16+d1:4, d1:8, d1:16, d1:32] -> d0:32 d1:64">
+#left = #tile.layout<"register[d0:8, d1:4, d1:8, d1:16] lane[d1:1, d1:2, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:32">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<32x64xtf32, #words>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @tf32_in_registers(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %wide = tile.constant 0.0 : f32 : tensor<64x32xf32, #left>
+  %a = tile.cast %wide : tensor<64x32xf32, #left> -> tensor<64x32xtf32, #left>
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected lhs of tf32 in a buffer, got 'tensor<64x32xtf32}}
+  %0 = tile.wgmma %a, %x[%i], %zero : tensor<64x32xtf32, #left>, !b, !s
+  tile.return
+}
+
+// -----
+
+#across = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d0:1+d1:4, d0:2+d1:8, d0:4+d1:16, d0:8, d0:16, d1:32] -> d0:32 d1:64">
+#along = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d0:1+d1:4, d0:2+d1:8, d0:4+d1:16, d0:8, d0:16, d0:32] -> d0:64 d1:32">
+#sums = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+!a = !tile.buffer<2, tensor<64x32xtf32, #along>>
+!b = !tile.buffer<2, tensor<32x64xtf32, #across>>
+!s = tensor<64x64xf32, #sums>
+tile.kernel @tf32_across(%i: index) grid 1 {
+  %x = tile.alloc : !a
+  %w = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  // expected-error @+1 {{expected a layout that wgmma reads for rhs, got '!tile.buffer<2, tensor<32x64xtf32}}
+  %0 = tile.wgmma %x[%i], %w[%i], %zero : !a, !b, !s
+  tile.return
+}

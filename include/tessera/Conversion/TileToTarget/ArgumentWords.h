@@ -33,9 +33,12 @@ int64_t countWords(tile::KernelOp kernel);
 struct TensorMap {
   unsigned argument; // of the kernel
   tile::Box box;
+  bool isRounded = false; // elements of f32 become tf32
   static constexpr int64_t kBytes = 128, kAlignment = 64;
   bool operator==(const TensorMap &) const = default;
 };
+/// The tensor map that a TMA load needs.
+TensorMap tensorMapOf(tile::TmaLoadOp load);
 /// The distinct tensor maps of a kernel, in the order of their first load.
 llvm::SmallVector<TensorMap> tensorMapsOf(tile::KernelOp kernel);
 

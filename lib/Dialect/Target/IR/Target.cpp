@@ -79,7 +79,7 @@ LogicalResult WordAttr::verify(function_ref<InFlightDiagnostic()> emitError, Str
 
 LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t word,
                                     int64_t bytes, int64_t span, int64_t spans,
-                                    ArrayRef<int64_t> dims, ArrayRef<int64_t> boxes) {
+                                    ArrayRef<int64_t> dims, ArrayRef<int64_t> boxes, Type rounded) {
   constexpr int64_t kMostDims = CudaLimits::tmaDims, kMostElements = CudaLimits::tmaBoxElements;
   if (word < 0)
     return emitError() << "expected a non-negative word number, got " << word;
@@ -104,6 +104,9 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (boxes[0] * bytes != span)
     return emitError() << "expected boxes of one span, " << span
                        << " bytes, along the first dim, got " << boxes[0] * bytes;
+  if (rounded && (!isa<FloatTF32Type>(rounded) || bytes != 4))
+    return emitError() << "expected elements of 4 bytes rounded to tf32, got " << bytes
+                       << " bytes rounded to " << rounded;
   return success();
 }
 

@@ -82,7 +82,7 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
       .Case([&](tile::WgmmaOp mma) {
         // A warpgroup reads together; each warp is taken to read what its accumulator needs.
         RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
-        unsigned bits = left.getElementTypeBitWidth(),
+        unsigned bits = 8 * mma.getRhs().getType().getElementBytes(),
                  warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
         unsigned parts = mma.getParts();
         tile::Spread spread = mma.getSpread();

@@ -63,9 +63,16 @@ LogicalResult MbarrierArriveOp::verify() {
 //===----------------------------------------------------------------------===//
 
 /// Dimensions and coordinates of a view, and the element type of the stage.
+/// The element type that a copy writes. TMA can round f32 to tf32.
+static Type copiedElement(Operation *op, Type element) {
+  auto load = dyn_cast<TmaLoadOp>(op);
+  return load && load.isRounded() && element.isF32() ? Type(FloatTF32Type::get(op->getContext()))
+                                                     : element;
+}
+
 template <typename CopyOp> static LogicalResult verifyCoords(CopyOp op) {
   ViewType view = op.getView().getType();
-  if (failed(expectElement(op, "a buffer", view.getElementType(),
+  if (failed(expectElement(op, "a buffer", copiedElement(op, view.getElementType()),
                            op.getBuffer().getType().getTile().getElementType())) ||
       failed(expectDistinctDims(op, op.getDims(), view.getRank())))
     return failure();

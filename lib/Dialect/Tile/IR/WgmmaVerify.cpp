@@ -155,16 +155,18 @@ LogicalResult WgmmaOp::verify() {
       failed(expectElement(*this, "rhs", lhs.getElementType(), rhs.getElementType())))
     return failure();
   Type element = lhs.getElementType();
-  if (!(element.isBF16() || element.isF16()) || !acc.getElementType().isF32())
-    return emitOpError() << "expected operands of bf16 or f16 and an accumulator of f32, got "
+  if (!(element.isBF16() || element.isF16() || element.isTF32()) || !acc.getElementType().isF32())
+    return emitOpError() << "expected operands of bf16, f16 or tf32 and an accumulator of f32, got "
                          << element << " and " << acc.getElementType();
+  if (element.isTF32() && !left)
+    return emitOpError() << "expected lhs of tf32 in a buffer, got " << lhs;
   constexpr int64_t kMost = 256;
   Spread spread = getSpread();
   if (int64_t columns = matrix[1] / spread.along(1); columns > kMost)
     return emitOpError() << "expected at most " << kMost << " columns, got " << columns;
   auto kernel = (*this)->getParentOfType<KernelOp>();
   unsigned warps = kernel ? kernel.getNumWarps() : kDefaultNumWarps;
-  unsigned bits = element.getIntOrFloatBitWidth();
+  unsigned bits = 8 * getRhs().getType().getElementBytes();
   std::optional<Layout> fragment = groupLeft(lhs.getShape(), bits, warps, getParts(), spread);
   if (!fragment || !areGroupSums(getAcc(), warps))
     return emitOpError() << "expected the layout of a wgmma accumulator of " << warps

@@ -84,12 +84,15 @@ def Target_TensorMapAttr : AttrDef<Target_Dialect, "TensorMap"> {
     and strides are the words 0, 1, … of the launch, with elements of 2 bytes. A copy loads a box of 128 elements along dimension 0 and 64
     along the contiguous dimension 1, swizzled within spans of 128 bytes (16: without a swizzle). With `by 2` a copy loads two such boxes
     that are adjacent along dimension 1. The spans are then one more dimension of the tensor map, and they must divide the size of the
-    view. The launch encodes the tensor map and passes it after the words.
+    view. With `, rounded to tf32` after the boxes, copies round elements of f32 to tf32. The launch encodes the tensor map and passes it
+    after the words.
   }];
   let parameters = (ins "int64_t":$word, "int64_t":$bytes, "int64_t":$span, "int64_t":$spans,
-                        ArrayRefParameter<"int64_t">:$dims, ArrayRefParameter<"int64_t">:$boxes);
+                        ArrayRefParameter<"int64_t">:$dims, ArrayRefParameter<"int64_t">:$boxes,
+                        OptionalParameter<"::mlir::Type">:$rounded);
   let assemblyFormat = [{
-    `<` `word` $word `,` `bytes` $bytes `,` `span` $span `by` $spans `,` `dims` `[` $dims `]` `,` `boxes` `[` $boxes `]` `>`
+    `<` `word` $word `,` `bytes` $bytes `,` `span` $span `by` $spans `,` `dims` `[` $dims `]` `,` `boxes` `[` $boxes `]`
+    (`,` `rounded` `to` $rounded^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -126,6 +126,8 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>, At
     span, one instruction copies all spans. The kernel has the tensor map that describes the view as a parameter,
     which the launch encodes. Each CTA of a cluster copies the part of the tile that its buffer holds.
 
+    The stage has the view's element type. The copy of a view of f32 into a stage of tf32 rounds to the nearest tf32.
+
     With `empty`, the issuing warp waits for a phase of that mbarrier first (as in `tile.mbarrier_wait`), until the
     readers of the stage have released it.
 
@@ -165,6 +167,8 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>, At
     std::optional<::tessera::tile::Box> getBox();
     /// CTAs that issue a part of the tile each: those of the cluster with `multicast`, else 1.
     int64_t getMulticastCtas();
+    /// Whether the copy rounds elements of f32 to tf32.
+    bool isRounded() { return ::llvm::isa<::mlir::FloatTF32Type>(getBuffer().getType().getTile().getElementType()); }
     /// Whether each of `ctas` CTAs can issue a part of the tile for all.
     bool canMulticast(int64_t ctas);
   }];

@@ -17,6 +17,9 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     accumulator at a time (wgmmaAccumulator of lib/Layout). `rhs` is in a stage of a buffer, in a layout that TMA
     writes; so is `lhs`, or it is a fragment in registers (wgmmaOperandA).
 
+    Operands are bf16, f16 or tf32. Those of tf32 are both in stages, with K as their contiguous dimension: the
+    instruction transposes 16-bit operands only.
+
     The MMA runs until a `tile.wgmma_wait` that covers the group which `tile.wgmma_commit` closed. Until then it reads
     the stages, and its result may only be the accumulator of another `tile.wgmma` or be carried there by a loop. A
     `tile.wgmma_fence` comes between registers that the warp wrote (accumulator or `lhs`) and the MMA that reads them.

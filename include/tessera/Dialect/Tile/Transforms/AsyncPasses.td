@@ -130,6 +130,7 @@ def TileLowerTmaLoads : Pass<"tile-lower-tma-loads", "::mlir::ModuleOp"> {
     part. In kernels with `wgmma = 1`:
 
     - operands of a later MMA have a full barrier of their own;
+    - a load whose only use is a cast to tf32 has stages of tf32: the copy rounds;
     - the number of stages is reduced until they fit into shared memory;
     - a second loop that continues with the same tiles takes them from the same stages;
     - in a persistent kernel, the loads continue with the next output tile during the epilogue.
@@ -309,12 +310,13 @@ def TileLowerWgmma : Pass<"tile-lower-wgmma", "::mlir::ModuleOp"> {
 
     **Declines.** Kernels without it. The pass also leaves an MMA alone
 
-    - if its operands are not bf16 or f16, or its accumulator is not f32;
+    - if its operands are not bf16, f16 or tf32, or its accumulator is not f32;
     - if its accumulator is not in the layout of warpgroups (64 rows each), or a CTA has more than
       256 columns of it;
     - if its right operand is not read, unshifted and unsliced, from a stage in a layout that
       `wgmma` supports;
-    - if its left operand is neither read so nor in the register layout of `wgmma`;
+    - if its left operand is neither read so nor in the register layout of `wgmma`, or is tf32 in
+      registers;
     - if something with side effects is between the reads and the MMA.
 
     `tile-prefetch-mma-operands` handles what is left.

@@ -116,6 +116,12 @@ private:
 };
 } // namespace
 
+/// The rounding of a loaded tile to tf32, if it is the only use.
+static CastOp roundingOf(Operation *converted) {
+  auto cast = converted->hasOneUse() ? dyn_cast<CastOp>(*converted->user_begin()) : CastOp();
+  return cast && roundsToTf32(cast) && cast->getBlock() == converted->getBlock() ? cast : CastOp();
+}
+
 /// The stage gets the swizzled layout from which the tile is read at the least cost.
 std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
   auto isFollowed = [&](Value coordinate) {
@@ -134,6 +140,7 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
     return std::nullopt;
   }
   Operation *converted = convertedOf(load);
+  CastOp rounded = hasGroups ? roundingOf(converted) : CastOp();
   std::optional<unsigned> inner =
       tmaInnerDim(load, coordinates, remarks ? StringRef(kPass) : StringRef());
   if (!inner || converted->getBlock() != load->getBlock())
@@ -184,9 +191,9 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
         shape[*inner] * bits / 8, uint64_t(type.getNumElements()) / part->blocks * bits / 8);
     return std::nullopt;
   }
-  return PipelinedLoad{load, converted,
-                       BufferType::get(load.getContext(), stages, withLayout(type, *best)),
-                       Value()};
+  Type element = rounded ? getElementTypeOrSelf(rounded.getType()) : type.getElementType();
+  auto stage = BufferType::get(load.getContext(), stages, withLayout(type.clone(element), *best));
+  return PipelinedLoad{load, converted, stage, Value(), rounded};
 }
 
 /// The loads of a persistent kernel run across tiles: all tiles then have the same iterations.
@@ -242,9 +249,7 @@ static bool dependsOn(Operation *op, Operation *other) {
 /// With wgmma, an operand whose first use depends on another contraction has a barrier of its own:
 /// the wait for it stands there. A group is in order of first uses.
 void TmaLoader::groupByBarrier() {
-  auto firstUserOf = [](const PipelinedLoad &load) {
-    return firstUse(load.converted->getResult(0));
-  };
+  auto firstUserOf = [](const PipelinedLoad &load) { return firstUse(load.result()); };
   llvm::stable_sort(found, [&](const PipelinedLoad &a, const PipelinedLoad &b) {
     return firstUserOf(a)->isBeforeInBlock(firstUserOf(b));
   });
@@ -269,8 +274,9 @@ std::optional<PipelinedLoad> TmaLoader::matchInRemainder(scf::ForOp next,
         other.getType() == load.getType() && isKnownAhead(next, other) &&
         converted->getBlock() == other->getBlock() &&
         coordsAtIteration(other, next, loop.getInductionVar()) ==
-            SmallVector<Value>(load.getCoords()))
-      return PipelinedLoad{other, converted, match.type, Value()};
+            SmallVector<Value>(load.getCoords()) &&
+        bool(roundingOf(converted)) == bool(match.rounding))
+      return PipelinedLoad{other, converted, match.type, Value(), roundingOf(converted)};
   }
   return std::nullopt;
 }
@@ -395,8 +401,8 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
   // The first use of each group; another load may be the first one in the remainder.
   SmallVector<Operation *> firstUsers;
   for (const BarrierGroup &group : groups) {
-    SmallVector<Operation *> all = llvm::map_to_vector(
-        group.loads, [&](unsigned i) { return firstUse(taken[i].converted->getResult(0)); });
+    SmallVector<Operation *> all =
+        llvm::map_to_vector(group.loads, [&](unsigned i) { return firstUse(taken[i].result()); });
     firstUsers.push_back(
         *llvm::min_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); }));
   }
@@ -431,11 +437,13 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
     MbarrierWaitOp::create(builder, loc, group.mbarriers, carried[0], carried[2]);
   }
   for (PipelinedLoad &load : taken) {
-    Value result = load.converted->getResult(0);
+    Value result = load.result();
     builder.setInsertionPoint(firstUse(result));
     Value read = SharedLoadOp::create(builder, load.converted->getLoc(), result.getType(),
                                       load.buffer, carried[0]);
     result.replaceAllUsesWith(read);
+    if (load.rounding)
+      load.rounding->erase();
     if (load.converted != load.load)
       load.converted->erase();
     load.load.erase();

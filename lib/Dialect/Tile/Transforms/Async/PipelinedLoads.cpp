@@ -88,9 +88,22 @@ std::optional<unsigned> tile::tmaInnerDim(LoadOp load, const Coordinates &coordi
   return inner;
 }
 
+/// Whether an operand of tf32 is not contiguous along its K dimension `over`.
+static bool isTransposedWord(Value operand, LoadOp load, unsigned over,
+                             const Coordinates &coordinates) {
+  return getElementTypeOrSelf(operand).isTF32() && tmaInnerDim(load, coordinates) != over;
+}
+
+bool tile::isGroupOperand(Value operand, unsigned over, const Coordinates &coordinates) {
+  LoadOp load = operandLoad(operand);
+  auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
+  return loop && isKnownAhead(loop, load) && tmaInnerDim(load, coordinates) &&
+         !isTransposedWord(operand, load, over, coordinates);
+}
+
 void tile::remarkOperandsWithoutTma(MmaOp mma, const Coordinates &coordinates, StringRef pass) {
-  auto look = [&](Value operand, StringRef name) {
-    auto load = operand.getDefiningOp<LoadOp>();
+  auto look = [&](Value operand, unsigned over, StringRef name) {
+    LoadOp load = operandLoad(operand);
     auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
     if (!loop || !isKnownAhead(loop, load))
       missed(mma, pass, "OperandNotStreamed") << remark::reason(
@@ -98,9 +111,12 @@ void tile::remarkOperandsWithoutTma(MmaOp mma, const Coordinates &coordinates, S
     else if (!tmaInnerDim(load, coordinates, pass))
       missed(mma, pass, "OperandWithoutTma")
           << remark::reason("wgmma is not used: TMA cannot load {0}", name);
+    else if (isTransposedWord(operand, load, over, coordinates))
+      missed(mma, pass, "TransposedTf32") << remark::reason(
+          "wgmma is not used: {0} of tf32 is not contiguous along the K dimension", name);
   };
-  look(mma.getLhs(), "lhs");
-  look(mma.getRhs(), "rhs");
+  look(mma.getLhs(), 1, "lhs");
+  look(mma.getRhs(), 0, "rhs");
 }
 
 /// The initial stage of a value that a loop, or a chain of loops, carries.

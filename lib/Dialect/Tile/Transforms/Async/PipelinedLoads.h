@@ -19,6 +19,10 @@ struct PipelinedLoad {
   mlir::Operation *converted; // the layout conversion of the load, or the load itself
   BufferType type;
   mlir::Value buffer;
+  mlir::Operation *rounding = nullptr; // the cast to tf32 that the copy does, or null
+
+  /// What the program reads from the stages.
+  mlir::Value result() const { return (rounding ? rounding : converted)->getResult(0); }
 };
 
 /// Whether warps release stages at empty barriers (ReleaseStages.cpp): kernels with several
@@ -47,6 +51,24 @@ void remarkLoadedIndex(mlir::scf::ForOp loop, LoadOp load, llvm::StringRef pass)
 /// the kernel or no tensor map describes it. `pass` is the pass that says so by a remark, or empty.
 std::optional<unsigned> tmaInnerDim(LoadOp load, const Coordinates &coordinates,
                                     llvm::StringRef pass = "");
+
+/// Whether a cast rounds f32 to tf32, as TMA does while it copies (LowerTmaLoads.cpp).
+inline bool roundsToTf32(CastOp cast) {
+  return getElementTypeOrSelf(cast.getType()).isTF32() &&
+         getElementTypeOrSelf(cast.getInput()).isF32();
+}
+
+/// The load of a contraction's operand, or null. Its rounding to tf32 is a part of the load, if
+/// nothing else uses what is loaded.
+inline LoadOp operandLoad(mlir::Value operand) {
+  if (auto cast = operand.getDefiningOp<CastOp>();
+      cast && roundsToTf32(cast) && cast->hasOneUse() && cast.getInput().hasOneUse())
+    operand = cast.getInput();
+  return operand.getDefiningOp<LoadOp>();
+}
+
+/// Whether TMA can load a contraction's operand for wgmma, with `over` as its K dimension.
+bool isGroupOperand(mlir::Value operand, unsigned over, const Coordinates &coordinates);
 
 /// Emits the remarks of a pass that a contraction does not use wgmma because TMA does not load an
 /// operand.

@@ -212,7 +212,7 @@ bool Assignment::canSpread() {
   ArrayRef<int64_t> shape;
   auto fits = [&](MmaOp mma) {
     bool isLoaded = llvm::all_of(ArrayRef<Value>{mma.getLhs(), mma.getRhs()}, [](Value operand) {
-      auto load = operand.getDefiningOp<LoadOp>();
+      LoadOp load = operandLoad(operand);
       return load && load->hasOneUse();
     });
     if (shape.empty())
@@ -447,14 +447,11 @@ Layout Assignment::withoutDims(const Layout &layout, ArrayRef<int64_t> dims) {
 /// Whether a contraction is to use wgmma: the accumulator has a suitable shape, and TMA will load
 /// what wgmma reads from shared memory.
 bool Assignment::canUseWgmma(MmaOp mma) {
-  auto isLoadedByTma = [&](Value operand) {
-    auto load = operand.getDefiningOp<LoadOp>();
-    auto loop = load ? dyn_cast<scf::ForOp>(load->getParentOp()) : scf::ForOp();
-    return loop && isKnownAhead(loop, load) && tmaInnerDim(load, coordinates);
-  };
-  bool isLoaded = isa_and_nonnull<LoadOp>(mma.getLhs().getDefiningOp());
-  return groupSums(mma.getMatrix(), warps, spread) && isLoadedByTma(mma.getRhs()) &&
-         (!isLoaded || isLoadedByTma(mma.getLhs()));
+  // A left operand in registers has 16 bits.
+  bool isLoaded = operandLoad(mma.getLhs()) || getElementTypeOrSelf(mma.getLhs()).isTF32();
+  return groupSums(mma.getMatrix(), warps, spread) &&
+         isGroupOperand(mma.getRhs(), 0, coordinates) &&
+         (!isLoaded || isGroupOperand(mma.getLhs(), 1, coordinates));
 }
 
 /// Says why a contraction has an accumulator that is not in the layout of wgmma.

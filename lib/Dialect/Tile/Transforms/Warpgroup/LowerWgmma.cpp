@@ -97,11 +97,11 @@ SharedLoadOp WgmmaLowering::matchOperand(MmaOp mma, Value operand, unsigned over
 /// Whether wgmma has the element types of a contraction; says so by a remark if it has not.
 static bool hasElementTypes(MmaOp mma) {
   Type element = getElementTypeOrSelf(mma.getLhs()), acc = mma.getType().getElementType();
-  if ((element.isBF16() || element.isF16()) && acc.isF32())
+  if ((element.isBF16() || element.isF16() || element.isTF32()) && acc.isF32())
     return true;
   missed(mma, kPass, "ElementType")
-      << remark::reason("the pass takes bf16 or f16 operands and an f32 accumulator, got {0} and "
-                        "{1}",
+      << remark::reason("the pass takes bf16, f16 or tf32 operands and an f32 accumulator, got "
+                        "{0} and {1}",
                         element, acc);
   return false;
 }
@@ -128,7 +128,9 @@ std::optional<Contraction> WgmmaLowering::match(MmaOp mma) {
         "the accumulator has {0} columns, and wgmma at most {1}", columns, kMaxColumns);
     return std::nullopt;
   }
-  std::optional<Layout> left = groupLeft(lhs.getShape(), 16, warps, mma.getParts(), spread);
+  bool isWord = lhs.getElementType().isTF32();
+  std::optional<Layout> left =
+      groupLeft(lhs.getShape(), isWord ? 32 : 16, warps, mma.getParts(), spread);
   if (!left) {
     if (warps % kWarpgroup)
       missed(mma, kPass, "PartialWarpgroup") << remark::reason(
@@ -149,6 +151,10 @@ std::optional<Contraction> WgmmaLowering::match(MmaOp mma) {
                           matchOperand(mma, mma.getRhs(), /*over=*/0, spread, whyRight)};
   if (!contraction.right) {
     missed(mma, kPass, "RhsNotInSharedMemory") << remark::reason("rhs {0}", whyRight);
+    return std::nullopt;
+  }
+  if (!contraction.left && isWord) {
+    missed(mma, kPass, "LhsInRegisters") << remark::reason("lhs of tf32 {0}", whyLeft);
     return std::nullopt;
   }
   if (!contraction.left && layoutOf(mma.getLhs()) != left) {
