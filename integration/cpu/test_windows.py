@@ -106,6 +106,14 @@ def test_convolutions_of_other_types(dtype):
     check(f, random((2, 3, 9, 8), dtype, seed=1), random((5, 3, 3, 3), dtype, seed=2))
 
 
+def test_convolutions_of_rounded_factors():
+    """Warpgroups multiply stored windows whose sums are last, as TF32."""
+    types = "x: Tensor[2, 16, 9, 8, fp32], w: Tensor[66, 16, 3, 3, fp32]"
+    f = define(f"def f({types}):\n    return tsr.conv2d(x, w, padding=1)\n")
+    f = tsr.function(f.__wrapped__, numerics=tsr.numerics(matmul="tf32"))
+    check(f, random((2, 16, 9, 8)), random((66, 16, 3, 3), seed=1))
+
+
 @pytest.mark.parametrize(
     "shape, weight, options",
     [

@@ -173,6 +173,7 @@ private:
   void collectGatherIndices();
   void describeOperands();
   void describeMemory();
+  void describeSlides(LoadOp load);
   void describeMasks();
   void describeResults();
   void addContractions();
@@ -320,6 +321,31 @@ void Describer::describeOperands() {
   shape.sequential |= llvm::any_of(stores, [](StoreOp store) { return store.getSum(); });
 }
 
+/// Dimensions that move a load along memory as the last one does. The place there is an index, or
+/// computed from one.
+void Describer::describeSlides(LoadOp load) {
+  if (load.getIndex().empty() || shape.dims.empty())
+    return;
+  SymExpr place = expressions(load.getIndex()).back();
+  for (auto [i, value] : llvm::enumerate(load.getPlaces()))
+    if (auto index = value.getDefiningOp<IndexOp>();
+        index && place == SymExpr::symbol("#" + std::to_string(i)))
+      place = *SymExpr::parse(index.getExpression().str());
+  auto moves = [&](const std::string &name) {
+    auto at = [&](int64_t element) {
+      return place.substitute([&](const std::string &s) {
+        return s == name ? std::optional(SymExpr(element)) : std::nullopt;
+      });
+    };
+    return (at(1) - at(0)).isConstant(1);
+  };
+  if (!moves(shape.dims.back().name))
+    return;
+  for (const Dim &dim : ArrayRef(shape.dims).drop_back())
+    if (moves(dim.name) && !llvm::is_contained(shape.slidWithLast, dim.name))
+      shape.slidWithLast.push_back(dim.name);
+}
+
 /// Dimensions along which some tensor is contiguous, and the size of results.
 void Describer::describeMemory() {
   auto note = [&](ArrayAttr index) {
@@ -340,6 +366,7 @@ void Describer::describeMemory() {
     if (!load)
       return;
     note(load.getIndex());
+    describeSlides(load);
     // Dimensions of gathers are beside the index.
     Names dims = positions(load.getIndex());
     for (StringAttr dim : dimsOf(load.getResult()))

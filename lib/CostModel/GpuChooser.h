@@ -137,9 +137,39 @@ protected:
             (isInPieces(over) && isInPieces(columns) && (isByRows || isInPieces(rows))));
   }
 
-  /// Whether an operand's rows of elements do not start at multiples of 128 bytes: each row of a copy
-  /// then takes two requests. `dim` is contiguous in the operand, and decides where the alignment is
-  /// not known.
+  /// The number of operands and results whose elements differ along a dimension: others are read
+  /// once for all of them.
+  int64_t operandsAlong(const Dim &dim) const {
+    return llvm::count_if(shape.operands, [&](const auto &operand) {
+      return llvm::is_contained(operand.dims, dim.name);
+    });
+  }
+
+  /// Short runs along the last dimension read parts of memory sectors. If another dimension moves
+  /// along memory as the last one does, a tile takes a sector of it in exchange for other elements:
+  /// one CTA reads what they share.
+  void slideAlong(Dim &last) {
+    constexpr int64_t sector = 32;
+    const int64_t run = sector / shape.storageBytes;
+    for (const std::string &name : shape.slidWithLast) {
+      Dim *slid = find(name);
+      if (!slid || slid->tile > 1 || last.tile >= run || slid->role != Dim::Parallel)
+        continue;
+      Dim *most = nullptr;
+      for (Dim &dim : shape.dims)
+        if (&dim != &last && &dim != slid && (!most || dim.tile > most->tile))
+          most = &dim;
+      int64_t wanted = bounded(*slid, run);
+      if (most && most->tile > wanted) {
+        most->tile /= wanted;
+        slid->tile = wanted;
+      }
+    }
+  }
+
+  /// Whether an operand's rows of elements do not start at multiples of 128 bytes: each row of a
+  /// copy then takes two requests. `dim` is contiguous in the operand, and decides where the
+  /// alignment is not known.
   bool isOffLines(int64_t alignment, const Dim &dim, int64_t bytes) const {
     constexpr int64_t line = 128;
     return (alignment ? alignment : facts.divisor(dim.size) * bytes) % line != 0;

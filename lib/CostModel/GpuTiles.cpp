@@ -541,14 +541,6 @@ private:
       columns.tile = wide;
   }
 
-  /// The number of operands and results whose elements differ along a dimension: others are read
-  /// once for all of them.
-  int64_t operandsAlong(const Dim &dim) const {
-    return llvm::count_if(shape.operands, [&](const auto &operand) {
-      return llvm::is_contained(operand.dims, dim.name);
-    });
-  }
-
   /// Kernels in registers: some thousand elements per CTA, with as few per thread as wide accesses
   /// need.
   void memoryInRegisters() {
@@ -685,6 +677,8 @@ private:
       if (streams)
         break;
     }
+    if (!isRow && !streams)
+      slideAlong(last);
     // Few rows are spread over all SMs, and short rows over more threads than wide accesses need.
     auto respread = [&](Dim &dim, int64_t least) {
       filled /= dim.tile;

@@ -12,6 +12,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tessera/Conversion/GraphToSchedule/Passes.h"
 #include "tessera/Conversion/ScheduleToTile/Passes.h"
+#include "tessera/CostModel/WgmmaTiles.h"
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 #include "tessera/Dialect/Schedule/Transforms/Passes.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -61,7 +62,9 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(gir::createGraphDropChecks());
     functions.addPass(gir::createGraphSplitScans({.sms = machine.cores}));
     functions.addPass(gir::createGraphGatherReshapes());
-    functions.addPass(gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment}));
+    functions.addPass(
+        gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment,
+                                      .wordSide = machine.warpgroupCosts ? grouped::kSide : 0}));
     functions.addPass(gir::createGraphUnrollWindows());
     functions.addPass(gir::createGraphLowerPadding());
     functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment,

@@ -116,6 +116,9 @@ struct KernelShape {
   /// Dimensions other than the last along which some tensor is contiguous: tiles should have
   /// several elements there.
   std::vector<std::string> otherContiguous;
+  /// Dimensions along which a tensor is read at the same elements as along the last one, as the
+  /// positions of windows and their elements are.
+  std::vector<std::string> slidWithLast;
   /// Whether a mask drops elements of the stream: small blocks are then more often inside or
   /// outside as a whole.
   bool masked = false;

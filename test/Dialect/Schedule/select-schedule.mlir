@@ -94,3 +94,16 @@ func.func @words_exact(%a: !gir.tensor<12544, 576, f32> {gir.contiguous}, %b: !g
   }
   return %0 : !gir.tensor<12544, 256, f32>
 }
+
+// Runs of a window's 3 elements fill no sector of memory: a CTA has several neighbouring windows.
+// CHECK-LABEL: func.func @windows
+// HOPPER: dims [parallel x = 56 tile 8, parallel c = 2048 tile 8, parallel r = 3 tile 4, parallel s = 3 tile 4]
+func.func @windows(%a: !gir.tensor<2048, 58, 58, f32> {gir.contiguous}) -> !gir.tensor<56, 2048, 3, 3, f32> {
+  %0 = sched.kernel @windows_0(%in = %a : !gir.tensor<2048, 58, 58, f32>) -> (%out : !gir.tensor<56, 2048, 3, 3, f32>)
+      dims [parallel x = 56 tile 1, parallel c = 2048 tile 1, parallel r = 3 tile 1, parallel s = 3 tile 1] order [s, r, c, x] {
+    %2 = sched.index "s + x" : <[x, s], i64>
+    %1 = sched.load %in["c", "r", "#0"] at(%2 : !sched.val<[x, s], i64>) below ["58"] : <2048, 58, 58, f32> -> <[x, c, r, s], f32>
+    sched.store %1, %out["x", "c", "r", "s"] : <[x, c, r, s], f32>, <56, 2048, 3, 3, f32>
+  }
+  return %0 : !gir.tensor<56, 2048, 3, 3, f32>
+}

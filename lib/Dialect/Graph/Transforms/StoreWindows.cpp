@@ -47,9 +47,10 @@ struct Side {
 
   /// The dimensions in the order of the stored copy. Elements of a window are behind a dimension of
   /// the same role, if possible before the positions, so that the copy's rows are those of the
-  /// tensor. Sums are behind all others, if bulk copies could not read these rows.
+  /// tensor. Sums are behind all others, if bulk copies could not read these rows, or with
+  /// `sumsLast`.
   SmallVector<int64_t> storedOrder(const gir::Windows &windows, const SizeFacts &facts,
-                                   int64_t rowAlignment) const {
+                                   int64_t rowAlignment, bool sumsLast) const {
     auto isSummed = [&](int64_t dim) { return llvm::is_contained(contract, dim); };
     int64_t after = -1;
     SmallVector<int64_t> rest;
@@ -72,7 +73,7 @@ struct Side {
         break;
       last *= facts.divisor(tensorType(value).getDim(dim));
     }
-    if (bits <= 16 && last * bits / 8 % rowAlignment)
+    if (sumsLast || (bits <= 16 && last * bits / 8 % rowAlignment))
       std::stable_sort(rest.begin(), rest.end(),
                        [&](int64_t a, int64_t b) { return isSummed(a) < isSummed(b); });
     SmallVector<int64_t> order = batch;
@@ -93,9 +94,10 @@ struct Side {
 /// A contraction, and the order in which an operand's windows are stored.
 class WindowProduct {
 public:
-  WindowProduct(gir::ContractOp product, const SizeFacts &facts, int64_t rowAlignment)
-      : product(product), facts(facts), rowAlignment(rowAlignment), builder(product),
-        loc(product.getLoc()),
+  WindowProduct(gir::ContractOp product, const SizeFacts &facts, int64_t rowAlignment,
+                int64_t wordSide)
+      : product(product), facts(facts), rowAlignment(rowAlignment), wordSide(wordSide),
+        builder(product), loc(product.getLoc()),
         lhs(product.getLhs(), product.getLhsBatch(), product.getLhsContract()),
         rhs(product.getRhs(), product.getRhsBatch(), product.getRhsContract()) {}
 
@@ -140,7 +142,22 @@ private:
     if (bytes(side) > kLargestCopy &&
         (side.free.empty() || !tensorType(side.value).getDim(side.free[0]).isConstant()))
       return std::nullopt;
-    return side.storedOrder(*windows, facts, rowAlignment);
+    return side.storedOrder(*windows, facts, rowAlignment, areWords(side, other));
+  }
+
+  /// Whether wgmma can multiply the operands as tf32: sides are long enough, and rows of what is
+  /// summed are aligned.
+  bool areWords(const Side &side, const Side &other) const {
+    auto function = product->getParentOfType<func::FuncOp>();
+    auto isWord = [](const Side &each) { return tensorType(each.value).getElementType().isF32(); };
+    int64_t terms = 1;
+    for (int64_t dim : side.contract)
+      terms *= facts.divisor(tensorType(side.value).getDim(dim));
+    constexpr int64_t bytes = 4;
+    return wordSide && isWord(side) && isWord(other) && terms * bytes % rowAlignment == 0 &&
+           gir::numericsOption(function, "matmul") == "tf32" &&
+           side.size(side.free, facts) >= double(wordSide) &&
+           other.size(other.free, facts) >= double(wordSide);
   }
 
   /// Whether only elements of windows are summed.
@@ -196,7 +213,7 @@ private:
 
   gir::ContractOp product;
   const SizeFacts &facts;
-  int64_t rowAlignment;
+  int64_t rowAlignment, wordSide;
   OpBuilder builder;
   Location loc;
   Side lhs, rhs;
@@ -210,7 +227,7 @@ struct StoreWindows : gir::impl::GraphStoreWindowsBase<StoreWindows> {
       return;
     SizeFacts facts(getOperation());
     for (gir::ContractOp product : llvm::to_vector(getOperation().getOps<gir::ContractOp>()))
-      WindowProduct(product, facts, rowAlignment).rewrite();
+      WindowProduct(product, facts, rowAlignment, wordSide).rewrite();
   }
 };
 } // namespace

@@ -454,7 +454,9 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
     Stores an operand of a contraction that shows windows of a tensor (`gir.window`, seen through
     other views) with `gir.materialize`. In the stored tensor all that is summed is in one place, in
     the order of the other operand: in place of the first dimension that is summed, or behind all
-    others if the rows would not be aligned for bulk copies.
+    others if the rows would not be aligned for bulk copies. With the policy `matmul = "tf32"`, what
+    is summed of f32 is also behind all others where both sides of the product have `word-side`
+    elements and the rows are then aligned: `wgmma` has no transposed operands of tf32.
 
     **Why.** An element of a convolution's operand is at a sum of indices, and along a window there
     are few elements: a tile of tensor cores would be mostly empty. Stored windows are rows of a
@@ -491,7 +493,9 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"rowAlignment", "row-alignment", "int64_t", /*default=*/"16",
-           "the alignment in bytes of rows that bulk copies read">
+           "the alignment in bytes of rows that bulk copies read">,
+    Option<"wordSide", "word-side", "int64_t", /*default=*/"0",
+           "the shortest side of a product of tf32 that `wgmma` computes; 0: the target has none">
   ];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
