@@ -346,8 +346,14 @@ static void choose(const MachineModel &machine, const SizeFacts &facts, KernelSh
   }
   shape.storageBytes = std::max(shape.storageBytes, shape.sideBytes);
   chooseGpuTiles(machine, facts, shape, listed);
-  for (const std::string &along : shape.scanned)
+  for (const std::string &along : shape.scanned) {
     limitScannedRows(along, shape);
+    // tileiras refuses scans of shorter tiles.
+    constexpr int64_t shortestScan = 16;
+    for (KernelShape::Dim &dim : shape.dims)
+      if (dim.name == along && !machine.tilesInRegisters)
+        dim.tile = std::max(dim.tile, shortestScan);
+  }
 }
 
 void tessera::chooseTiles(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape) {

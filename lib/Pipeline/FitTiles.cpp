@@ -52,6 +52,28 @@ std::optional<Shrunk> largestTile(const llvm::json::Object &report, StringRef na
   return std::nullopt;
 }
 
+/// The names of a report's kernels.
+std::vector<std::string> kernelsOf(const llvm::json::Object &report) {
+  std::vector<std::string> names;
+  const llvm::json::Array *kernels = report.getArray("kernels");
+  for (const llvm::json::Value &value : kernels ? *kernels : llvm::json::Array())
+    if (auto name = value.getAsObject()->getString("name"))
+      names.push_back(name->str());
+  return names;
+}
+
+/// Halves a tile in the schedule of a request, and returns the remark about it.
+PassRemark halve(CompileRequest &request, const Shrunk &shrunk, StringRef name, StringRef why) {
+  request.codeOptions.schedule +=
+      llvm::formatv(";kernel={0},tile.{1}={2}", shrunk.kernel, shrunk.dim, shrunk.tile / 2);
+  return {true,
+          "sched-select-schedule",
+          name.str(),
+          shrunk.kernel,
+          llvm::formatv("tile.{0} {1} -> {2}: {3}", shrunk.dim, shrunk.tile, shrunk.tile / 2, why),
+          {}};
+}
+
 } // namespace
 
 void fitTiles(const CompileRequest &request, CompileResult &result,
@@ -69,17 +91,8 @@ void fitTiles(const CompileRequest &request, CompileResult &result,
       first = std::move(result);
     if (!shrunk)
       break;
-    smaller.codeOptions.schedule +=
-        llvm::formatv(";kernel={0},tile.{1}={2}", shrunk->kernel, shrunk->dim, shrunk->tile / 2);
-    remarks.push_back(
-        {true,
-         "sched-select-schedule",
-         "SharedMemory",
-         shrunk->kernel,
-         llvm::formatv("tile.{0} {1} -> {2}: the kernel needs more shared memory than "
-                       "a CTA has",
-                       shrunk->dim, shrunk->tile, shrunk->tile / 2),
-         {}});
+    remarks.push_back(halve(smaller, *shrunk, "SharedMemory",
+                            "the kernel needs more shared memory than a CTA has"));
     result = CompileResult();
     kernel = compileOnce(smaller);
   }
@@ -89,6 +102,37 @@ void fitTiles(const CompileRequest &request, CompileResult &result,
   }
   if (request.remarks != RemarkFilter::None)
     result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+}
+
+void avoidRefusal(const CompileRequest &request, CompileResult &result,
+                  llvm::function_ref<std::string(const CompileRequest &)> compileOnce) {
+  constexpr int most = 3;
+  if (!request.codeOptions.schedule.empty() || request.isIR)
+    return;
+  CompileResult first = std::move(result);
+  std::vector<PassRemark> remarks;
+  CompileRequest smaller = request;
+  const llvm::json::Object *report = &first.report;
+  for (int i = 0; i < most; ++i) {
+    size_t before = remarks.size();
+    for (const std::string &name : kernelsOf(*report))
+      if (std::optional<Shrunk> shrunk = largestTile(*report, name);
+          shrunk && !StringRef(name).ends_with("_merge"))
+        remarks.push_back(
+            halve(smaller, *shrunk, "AssemblerRefused", "the assembler refuses larger tiles"));
+    if (remarks.size() == before)
+      break;
+    CompileResult next;
+    std::swap(result, next);
+    compileOnce(smaller);
+    report = &result.report;
+    if (result.outcome == Outcome::Ok) {
+      if (request.remarks != RemarkFilter::None)
+        result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+      return;
+    }
+  }
+  result = std::move(first);
 }
 
 } // namespace tessera

@@ -15,6 +15,12 @@ namespace tessera {
 void fitTiles(const CompileRequest &request, CompileResult &result,
               llvm::function_ref<std::string(const CompileRequest &)> compileOnce);
 
+/// Halves the largest tile of each kernel, a few times, until the assembler of CUDA Tile IR accepts
+/// the program; remarks say so. A schedule that a user gave is not changed. If none is accepted,
+/// the result stays as it is.
+void avoidRefusal(const CompileRequest &request, CompileResult &result,
+                  llvm::function_ref<std::string(const CompileRequest &)> compileOnce);
+
 } // namespace tessera
 
 #endif

@@ -409,8 +409,12 @@ void compile(const CompileRequest &given, CompileResult &result) {
     CompileResult again;
     std::swap(result, again);
     fitTiles(unoptimized, result, perform);
-    if (result.outcome != Outcome::Ok)
+    if (result.outcome != Outcome::Ok) {
       std::swap(result, again);
+      CompileRequest smaller = wanted;
+      smaller.codeOptions.tuning = false;
+      avoidRefusal(smaller, result, perform);
+    }
   }
   if (request.remarks != RemarkFilter::None && result.outcome == Outcome::Ok) {
     if (request.explain)
