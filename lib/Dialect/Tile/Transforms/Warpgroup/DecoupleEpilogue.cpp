@@ -13,8 +13,12 @@
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
+#include "tessera/Dialect/Tile/Analysis/Coordinates.h"
 #include "tessera/Dialect/Tile/Analysis/SharedMemory.h"
 #include "tessera/Layout/Conversion.h"
+
+#include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 using namespace tessera;
@@ -38,8 +42,8 @@ struct Slices {
 
 class EpilogueDecoupler {
 public:
-  EpilogueDecoupler(scf::ForOp tiles, SharedFeatures features)
-      : tiles(tiles), features(features), builder(tiles) {}
+  EpilogueDecoupler(scf::ForOp tiles, const Coordinates &coordinates, SharedFeatures features)
+      : tiles(tiles), coordinates(coordinates), features(features), builder(tiles) {}
 
   void run() {
     for (auto load : llvm::to_vector(tiles.getBody()->getOps<LoadOp>()))
@@ -56,6 +60,7 @@ private:
   void storeSlices(StoreOp store, const Slices &slices);
 
   scf::ForOp tiles; // the persistent loop
+  const Coordinates &coordinates;
   SharedFeatures features;
   OpBuilder builder;
 };
@@ -131,7 +136,8 @@ static std::optional<Layout> vectorized(const Layout &held, Dim dim, unsigned pi
 /// The slices of a store whose value crosses warps; none, with a remark, if a warp cannot convert
 /// its slices by itself.
 std::optional<Slices> EpilogueDecoupler::findSlices(StoreOp store) {
-  constexpr int64_t kRow = 128, kPiece = 16; // bytes of a row of a slice, of an access
+  // Bytes of a row of a slice, of the widest access, of a register.
+  constexpr int64_t kRow = 128, kPiece = 16, kRegister = 4;
   auto convert = store.getValue().getDefiningOp<ConvertOp>();
   if (!convert || !crossesWarps(convert))
     return std::nullopt;
@@ -160,8 +166,13 @@ std::optional<Slices> EpilogueDecoupler::findSlices(StoreOp store) {
   slices.size = std::min(type.getShape()[slices.inner], kRow / bytes);
   Dim dim = tensorDim(slices.inner);
   std::optional<Layout> held = firstSlice(*layoutOf(convert.getInput()), dim, slices.size);
+  // Accesses of a thread are as wide as the rows of the view allow, and at least a register.
+  int64_t aligned = coordinates.rowAlignment(store.getView());
+  if (store.getBounded())
+    aligned = std::gcd(aligned, bytes * view.getDivisor(*unit));
+  int64_t piece = std::clamp<int64_t>(aligned, std::max(kRegister, bytes), kPiece);
   std::optional<Layout> wide =
-      held ? vectorized(*held, dim, llvm::Log2_64(kPiece / bytes)) : std::nullopt;
+      held ? vectorized(*held, dim, llvm::Log2_64(piece / bytes)) : std::nullopt;
   std::optional<SharedExchange> exchange =
       wide ? planExchange(*held, *wide, 8 * bytes, features) : std::nullopt;
   if (!exchange || exchange->passes() > 1 || !holder(*held, *wide, {Dim::Warp, Dim::Block})) {
@@ -217,10 +228,12 @@ struct TileDecoupleEpilogue : tile::impl::TileDecoupleEpilogueBase<TileDecoupleE
     FailureOr<GpuDescription> gpu = gpuOf(getOperation());
     if (failed(gpu))
       return signalPassFailure();
-    for (auto kernel : getOperation().getOps<KernelOp>())
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      Coordinates coordinates(kernel);
       for (auto loop : llvm::to_vector(kernel.getBody().front().getOps<scf::ForOp>()))
         if (isPersistentLoop(loop))
-          EpilogueDecoupler(loop, sharedFeaturesOf(*gpu)).run();
+          EpilogueDecoupler(loop, coordinates, sharedFeaturesOf(*gpu)).run();
+    }
   }
 };
 } // namespace
