@@ -105,7 +105,7 @@ def products(x, w):
         ),  # too few rows for warpgroups
         ("product", "fp16[4096,1024]", "fp16[1024,1024]", "sm_90", "ptx"),
         ("product", "bf16[4096,1024]", "bf16[1024,1024]", "sm_100", "tileir"),  # no such groups
-        ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "tileir"),  # unaligned rows
+        ("product", "bf16[4096,1023]", "bf16[1023,1024]", "sm_90", "ptx+tileir"),  # with copies
         (
             "product",
             "bf16[16,2048,2048]",

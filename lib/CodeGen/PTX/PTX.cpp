@@ -1,5 +1,6 @@
 //===- PTX.cpp - Kernels to PTX through LLVM ------------------------------===//
 #include "tessera/CodeGen/PTX/PTX.h"
+#include "HighProducts.h"
 #include "KernelEmitter.h"
 #include "tessera/CodeGen/LLVM/MachineCode.h"
 
@@ -104,7 +105,7 @@ static FailureOr<std::string> compile(ModuleOp functions, const GpuDescription &
   llvm::SmallVector<char> text;
   if (failed(codegen::emitMachineCode(*translated, *machine, /*assembly=*/true, text)))
     return functions.emitError("the code generator for PTX failed");
-  return std::string(text.begin(), text.end());
+  return rewriteHighProducts(std::string(text.begin(), text.end()));
 }
 
 /// Inline assembly synchronizes the threads of a warp, so LLVM may not move it into a branch.
