@@ -1,5 +1,6 @@
 """Programs that were once compiled incorrectly or not at all, reduced."""
 
+import platform
 import time
 
 import numpy as np
@@ -345,3 +346,16 @@ def test_rows_beside_one_of_them():
     return y, tsr.tanh(y[:, 0] @ w)
 """)
     check(f, random((2, 17, 64)), random((64, 48), seed=1))
+
+
+@pytest.mark.parametrize("target", ["", "x86-64-v3"])
+@pytest.mark.parametrize("depth", [2, 3, 4])
+def test_transposed_columns_of_halves(target, depth):
+    """LLVM 22 loses the upper half of a vector that is converted from fp16 and interleaved."""
+    f = define(f"def f(x, y: Tensor['A', {depth}, fp16]):\n    return x @ y.mT\n")
+    x, y = random((33, depth), "fp16"), random((33, depth), "fp16", seed=1)
+    if not target:
+        check(f, x, y)
+    elif platform.machine() == "x86_64":
+        got = np.asarray(f.compile(x, y, target=target)(x, y), np.float64)
+        np.testing.assert_allclose(got, x.astype(float) @ y.astype(float).T, atol=0.02)

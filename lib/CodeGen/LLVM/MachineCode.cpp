@@ -10,8 +10,13 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Analysis/VectorUtils.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -116,8 +121,67 @@ void codegen::optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       pipeline.run(function, functions);
 }
 
+/// A vector in a register of its own, which no combination of operations sees through.
+static llvm::Value *hidden(llvm::IRBuilder<> &builder, llvm::Value *vector) {
+  llvm::Type *type = vector->getType();
+  auto *none = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=x,0",
+                                    /*hasSideEffects=*/false);
+  return builder.CreateCall(none, {vector});
+}
+
+/// The same conversion, hidden in registers of `lanes` elements.
+static llvm::Value *separated(llvm::FPExtInst &conversion, unsigned lanes) {
+  auto *type = llvm::cast<llvm::FixedVectorType>(conversion.getType());
+  llvm::IRBuilder<> builder(conversion.getNextNode());
+  if (type->getNumElements() == lanes)
+    return hidden(builder, &conversion);
+  llvm::SmallVector<llvm::Value *> parts;
+  for (unsigned first = 0; first < type->getNumElements(); first += lanes) {
+    auto mask = llvm::to_vector(llvm::seq<int>(int(first), int(first + lanes)));
+    llvm::Value *half = builder.CreateShuffleVector(conversion.getOperand(0), mask);
+    auto *wide = llvm::FixedVectorType::get(type->getElementType(), lanes);
+    parts.push_back(hidden(builder, builder.CreateFPExt(half, wide)));
+  }
+  return llvm::concatenateVectors(builder, parts);
+}
+
+/// Hides conversions of fp16 vectors from shuffles of their results. LLVM 22 interleaves the fp16
+/// vectors instead (`unpack` of `vcvtph2ps`), but an `unpack` of 256 bits interleaves each half by
+/// itself: the upper halves are lost.
+static void separateHalfConversions(llvm::Module &module, const llvm::TargetMachine &machine) {
+  if (!module.getTargetTriple().isX86())
+    return;
+  const llvm::MCSubtargetInfo &features = *machine.getMCSubtargetInfo();
+  unsigned widest = features.checkFeatures("+avx512f") ? 16
+                    : features.checkFeatures("+avx")   ? 8
+                                                       : 0;
+  llvm::SmallVector<llvm::FPExtInst *> conversions;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *conversion = llvm::dyn_cast<llvm::FPExtInst>(&instruction);
+          conversion && conversion->getSrcTy()->getScalarType()->isHalfTy() &&
+          conversion->getType()->getScalarType()->isFloatTy() &&
+          llvm::any_of(conversion->users(), llvm::IsaPred<llvm::ShuffleVectorInst>))
+        conversions.push_back(conversion);
+  for (llvm::FPExtInst *conversion : conversions) {
+    auto *type = llvm::dyn_cast<llvm::FixedVectorType>(conversion->getType());
+    unsigned size = type ? type->getNumElements() : 0;
+    unsigned lanes = size % 16 == 0 ? widest : std::min(widest, 8u);
+    if (!lanes || size < 8 || size % lanes)
+      continue; // an `unpack` of 128 bits interleaves the whole
+    llvm::SmallVector<llvm::Use *> uses;
+    for (llvm::Use &use : conversion->uses())
+      if (llvm::isa<llvm::ShuffleVectorInst>(use.getUser()))
+        uses.push_back(&use);
+    llvm::Value *result = separated(*conversion, lanes);
+    for (llvm::Use *use : uses)
+      use->set(result);
+  }
+}
+
 LogicalResult codegen::emitMachineCode(llvm::Module &module, llvm::TargetMachine &machine,
                                        bool assembly, llvm::SmallVectorImpl<char> &out) {
+  separateHalfConversions(module, machine);
   llvm::raw_svector_ostream stream(out);
   llvm::legacy::PassManager passes;
   llvm::TargetLibraryInfoImpl library(module.getTargetTriple());

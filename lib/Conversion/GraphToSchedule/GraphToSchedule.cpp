@@ -573,8 +573,10 @@ private:
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
             isIsolated(x.stored) || isIsolated(y.stored))
           return nullptr;
-    // Each contraction would leave the other one half of the registers for its tile.
-    if (machine.isGpu && a.roots[0].dim >= 0 && isContraction(a) && isContraction(b))
+    // Parts that share no contraction: each would leave the other half of the registers for its
+    // tile.
+    if (machine.isGpu && a.roots[0].dim >= 0 && isContraction(a) && isContraction(b) &&
+        llvm::none_of(reductions(a), [mine = reductions(b)](void *r) { return mine.count(r); }))
       return nullptr;
     auto joined = std::make_unique<Kernel>();
     joined->roots = a.roots;
