@@ -268,8 +268,11 @@ void Describer::collectGatherIndices() {
     for (CheckOp check : checks)
       trees.visit({check.getCondition(), check.getValue()}, add);
   trees.visit(roots, [&](Operation *op) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      trees.visit(SmallVector<Value>(load.getPlaces()), add);
+    auto load = dyn_cast<LoadOp>(op);
+    if (!load || load.getPlaces().empty())
+      return;
+    shape.gathers = true;
+    trees.visit(SmallVector<Value>(load.getPlaces()), add);
   });
 }
 

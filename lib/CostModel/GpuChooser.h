@@ -105,7 +105,8 @@ protected:
   /// exchange.
   bool canShare(const Dim &over, int64_t blocks) const {
     constexpr int64_t most = 8, fewestElements = 128; // larger clusters do not fit everywhere
-    return shape.canSplit && blocks <= std::min(most, machine.cluster) &&
+    // The CTAs of a cluster exchange no indices of gathered rows.
+    return shape.canSplit && !shape.gathers && blocks <= std::min(most, machine.cluster) &&
            facts.hint(over.size) >= blocks * fewestElements;
   }
 

@@ -148,6 +148,7 @@ struct KernelShape {
   unsigned scanBytes = 0;  ///< of an element of the widest scan
   /// Whether tensor cores support the operand type: not f64, nor integers wider than a byte.
   bool onTensorCores = true;
+  bool gathers = false; ///< whether elements are loaded at computed indices
   /// Registers of a thread for operands and accumulators of emulated f32 MMAs in a stream.
   int64_t mmaRegisters = 0;
   /// Chosen with the tiles.
