@@ -348,7 +348,7 @@ def test_rows_beside_one_of_them():
     check(f, random((2, 17, 64)), random((64, 48), seed=1))
 
 
-@pytest.mark.parametrize("target", ["", "x86-64-v3"])
+@pytest.mark.parametrize("target", ["", *["x86-64-v3"] * (platform.machine() == "x86_64")])
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_transposed_columns_of_halves(target, depth):
     """LLVM 22 loses the upper half of a vector that is converted from fp16 and interleaved."""
@@ -356,6 +356,6 @@ def test_transposed_columns_of_halves(target, depth):
     x, y = random((33, depth), "fp16"), random((33, depth), "fp16", seed=1)
     if not target:
         check(f, x, y)
-    elif platform.machine() == "x86_64":
+    else:
         got = np.asarray(f.compile(x, y, target=target)(x, y), np.float64)
         np.testing.assert_allclose(got, x.astype(float) @ y.astype(float).T, atol=0.02)

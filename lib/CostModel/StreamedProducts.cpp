@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CostModel/StreamedProducts.h"
+#include "tessera/Target/CudaLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -52,7 +53,7 @@ public:
 
 private:
   /// Whether a thread needs more registers for operands and accumulators than it has.
-  bool isSpilled() const { return shape.mmaRegisters > 255; }
+  bool isSpilled() const { return shape.mmaRegisters > CudaLimits::registersPerThread; }
 
   const Dim *find(const std::string &name) const {
     return &*llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });

@@ -1,10 +1,10 @@
 //===- StreamedProducts.h - Contractions inside a stream --------*- C++ -*-===//
 //
 // A stream computes a contraction tile by tile, and its result is never stored: scores, the hidden
-// layer of a network, logits that are reduced. This saves the memory traffic of
-// the result. The price is a smaller tile, since other values of the stream need registers, and
-// grids that only the stream's rows fill. A contraction with a long K dimension is better computed
-// by a kernel of its own.
+// layer of a network, logits that are reduced. This saves the memory traffic of the result. The
+// price is a smaller tile, since other values of the stream need registers, and grids that only the
+// stream's rows fill. A contraction with a long K dimension is better computed by a kernel of its
+// own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COSTMODEL_STREAMEDPRODUCTS_H

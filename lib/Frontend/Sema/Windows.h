@@ -24,11 +24,13 @@ struct Windows {
 /// The digit in the operation's name: conv2d has two spatial dimensions.
 int64_t spatialRank(const Args &args);
 
+/// What messages call an argument.
 std::string nameOf(const Args &args, size_t i);
 
 /// A number for each spatial dimension: one for all, or a sequence.
 std::optional<Numbers> perDim(Args &args, size_t i, int64_t count, int64_t least);
 
+/// Numbers that follow each other.
 Numbers range(int64_t first, int64_t count);
 
 /// Extends a dimension by a number; a negative width removes elements.

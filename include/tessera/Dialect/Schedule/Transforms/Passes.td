@@ -22,7 +22,7 @@ def ScheduleMergeDims : Schedule_TargetPass<"sched-merge-dims"> {
 
     **Why.** Vectors and copies are along the last dimension: short or odd rows waste lanes, and their copies are not
     aligned. One long dimension has neither rows nor remainders. A stream of one long dimension has more blocks to split,
-    too. Nine rows of seven elements leave most of a GPU's tile empty. A grid task of a CPU packs the matrix for the rows
+    too. A few short rows leave most of a tile of a GPU empty. A grid task of a CPU packs the matrix for the rows
     of its tile. With few rows in each batch, packing would be most of the work.
 
     **Input form.** Schedule IR from `convert-graph-to-sched`, before tiles are chosen.
