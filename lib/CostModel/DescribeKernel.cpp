@@ -186,6 +186,8 @@ private:
                           [&](const std::string &name) { return bool(kernel.getDim(name)); });
   }
   Names ordered(const NameSet &set);
+  SmallVector<SymExpr> placedIndex(LoadOp load);
+  int64_t sizeHint(const std::string &name) { return facts.hint(kernel.getDim(name).getSize()); }
   std::optional<int64_t> denseAlignment(LoadOp load, int64_t bits, StringRef inner = "");
   bool areWordsAlongK(ValueRange values, const Names &over);
   int64_t bytesLeaving(StoreOp store);
@@ -349,18 +351,52 @@ void Describer::describeSlides(LoadOp load) {
       shape.slidWithLast.push_back(dim.name);
 }
 
+/// The difference of an index from one element of a dimension to the next.
+static SymExpr stepAlong(SymExpr index, const std::string &name) {
+  auto at = [&](int64_t place) {
+    return index.substitute([&](const std::string &s) {
+      return s == name ? std::optional(SymExpr(place)) : std::nullopt;
+    });
+  };
+  return at(1) - at(0);
+}
+
+/// The index of a load with computed places that are functions of dimensions, as under padding.
+SmallVector<SymExpr> Describer::placedIndex(LoadOp load) {
+  return llvm::map_to_vector(expressions(load.getIndex()), [&](SymExpr index) {
+    return index.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+      unsigned place;
+      if (name[0] == '#' && !StringRef(name).drop_front().getAsInteger(10, place))
+        if (auto at = load.getPlaces()[place].getDefiningOp<IndexOp>())
+          return SymExpr::parse(at.getExpression().str());
+      return std::nullopt;
+    });
+  });
+}
+
 /// Dimensions along which some tensor is contiguous, and the size of results.
 void Describer::describeMemory() {
-  auto note = [&](ArrayAttr index) {
-    Names mine = positions(index);
+  auto note = [&](ArrayRef<SymExpr> index) {
+    Names mine =
+        dimsByPosition(index, [&](const std::string &name) { return bool(kernel.getDim(name)); });
     if (mine.empty() || shape.dims.empty())
       return;
+    // Of dimensions that are added, as in a window, the longest one.
+    SymExpr row = index.back();
+    std::string along = mine.back();
+    for (const std::string &name : mine)
+      if (stepAlong(row, name).isConstant(1) && sizeHint(name) > sizeHint(along))
+        along = name;
+    constexpr int64_t sector = 32;
     const std::string &last = shape.dims.back().name;
-    if (mine.back() != last && llvm::is_contained(mine, last))
-      shape.otherContiguous.push_back(mine.back());
+    SymExpr step = stepAlong(row, last);
+    bool isNear =
+        step.isConstant() && step.constantValue() != 0 && std::abs(step.constantValue()) < sector;
+    if (along != last && llvm::is_contained(mine, last) && !isNear)
+      shape.otherContiguous.push_back(along);
   };
   for (StoreOp store : stores) {
-    note(store.getIndex());
+    note(expressions(store.getIndex()));
     shape.operands.push_back({positions(store.getIndex()), bytesOf(elementOf(store.getValue()))});
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(store));
   }
@@ -368,7 +404,7 @@ void Describer::describeMemory() {
     auto load = dyn_cast<LoadOp>(op);
     if (!load)
       return;
-    note(load.getIndex());
+    note(placedIndex(load));
     describeSlides(load);
     // Dimensions of gathers are beside the index.
     Names dims = positions(load.getIndex());

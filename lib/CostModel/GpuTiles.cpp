@@ -541,10 +541,22 @@ private:
       columns.tile = wide;
   }
 
+  /// The side of a tile along which some tensor is contiguous: at most `cap`, shorter where most of
+  /// the last tile would be empty, but not below a memory sector.
+  int64_t filledSide(const Dim &dim, int64_t cap) const {
+    constexpr int64_t sector = 32;
+    int64_t size = facts.hint(dim.size), tile = bounded(dim, cap);
+    auto covered = [&](int64_t tile) { return llvm::divideCeil(size, tile) * tile; };
+    while (!shape.batchInvariant && 2 * covered(tile) > 3 * size &&
+           tile / 2 * shape.storageBytes >= sector)
+      tile /= 2;
+    return tile;
+  }
+
   /// Kernels in registers: some thousand elements per CTA, with as few per thread as wide accesses
   /// need.
   void memoryInRegisters() {
-    constexpr int64_t manyThreads = 512;
+    constexpr int64_t manyThreads = 512, fewestOfCopy = 4096;
     bool streams = llvm::any_of(shape.dims, [](Dim &dim) { return dim.role == Dim::Stream; });
     Dim &last = shape.dims.back();
     bool isRow = last.role != Dim::Parallel;
@@ -562,7 +574,7 @@ private:
       bool isWide = shape.storageBytes >= 4;
       int64_t area = 1;
       for (Dim *dim : sides)
-        area *= dim->tile = bounded(*dim, streams || isWide ? 64 : 128);
+        area *= dim->tile = filledSide(*dim, streams || isWide ? 64 : 128);
       auto largest = [&] {
         return *llvm::max_element(sides, [](Dim *a, Dim *b) { return a->tile < b->tile; });
       };
@@ -574,8 +586,15 @@ private:
       for (; !shape.batchInvariant && 2 * programs() < 3 * machine.cores && largest()->tile > 32;
            area /= 2)
         largest()->tile /= 2;
+      // Short sides: more rows of a tensor.
+      for (Dim &dim : llvm::reverse(shape.dims)) {
+        if (streams || 2 * area > fewestOfCopy)
+          break;
+        if (!sides.contains(&dim) && dim.role == Dim::Parallel)
+          area *= dim.tile = bounded(dim, fewestOfCopy / area);
+      }
       // All loads of a tile precede its stores: ptxas need not save registers.
-      if (area == whole && !streams)
+      if (area >= whole && !streams)
         choose(TuningField::MinCtasPerSm, 1);
       return spreadOverThreads(area, area < whole || isWide ? 8 : 32);
     }

@@ -64,7 +64,9 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(gir::createGraphGatherReshapes());
     functions.addPass(
         gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment,
-                                      .wordSide = machine.warpgroupCosts ? grouped::kSide : 0}));
+                                      .wordSide = machine.warpgroupCosts ? grouped::kSide : 0,
+                                      .flopPerByte = machine.flopPerByte(),
+                                      .flopPerLaunch = machine.flopPerLaunch()}));
     functions.addPass(gir::createGraphUnrollWindows());
     functions.addPass(gir::createGraphLowerPadding());
     functions.addPass(gir::createGraphAlignOperands({.rowAlignment = machine.rowAlignment,

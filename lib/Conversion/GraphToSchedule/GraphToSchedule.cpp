@@ -51,6 +51,27 @@ gir::TensorType memoryType(mlir::Value stored) {
   return gir::TensorType::get(shape, type.getElementType());
 }
 
+/// The index of a reshape that joins dimensions of its input; nothing if it divides some.
+std::optional<std::vector<SymExpr>> joinedIndex(llvm::ArrayRef<SymExpr> shape,
+                                                llvm::ArrayRef<SymExpr> inputShape,
+                                                llvm::ArrayRef<SymExpr> inputIndex) {
+  std::vector<SymExpr> index;
+  for (SymExpr size : shape) {
+    SymExpr joined(1), at(0);
+    while (!inputShape.empty() && joined != size) {
+      joined = joined * inputShape.front();
+      at = at * inputShape.front() + inputIndex.front();
+      inputShape = inputShape.drop_front();
+      inputIndex = inputIndex.drop_front();
+    }
+    if (joined != size)
+      return std::nullopt;
+    index.push_back(at);
+  }
+  auto isOne = [](SymExpr size) { return size.isConstant(1); };
+  return llvm::all_of(inputShape, isOne) ? std::optional(index) : std::nullopt;
+}
+
 /// A part of a stored tensor that one kernel writes: all of it, one input of a concatenation, or
 /// sources that are scattered or added to computed indices. Or a check, which writes nothing.
 struct Root {
@@ -225,6 +246,15 @@ private:
     return std::nullopt;
   }
 
+  /// Whether a copy is of reshapes that join dimensions of a value which is not in memory.
+  static bool joinsDims(gir::MaterializeOp copy, const llvm::SetVector<mlir::Value> &inMemory) {
+    mlir::Value source = copy.getInput();
+    while (source.getDefiningOp<gir::ReshapeOp>() && !inMemory.contains(source))
+      source = source.getDefiningOp<gir::ReshapeOp>().getInput();
+    llvm::ArrayRef<SymExpr> shape = tensorType(source).getShape();
+    return joinedIndex(tensorType(copy).getShape(), shape, shape).has_value();
+  }
+
   std::optional<Cut> planKernel(Kernel &kernel) {
     kernel.pool = std::make_unique<ExprPool>(function.getContext(), strict);
     kernel.plan = KernelPlan();
@@ -253,6 +283,12 @@ private:
       // A tensor without elements has a kernel of the right shape that computes nothing.
       bool empty = llvm::any_of(tensorType(source).getShape(),
                                 [](SymExpr size) { return size.isConstant(0); });
+      // So it does if a copy with aligned rows follows that joins dimensions.
+      auto copy = asRoot ? source.getDefiningOp<gir::MaterializeOp>() : nullptr;
+      if (copy && copy.getInput().getDefiningOp<gir::ReshapeOp>() && joinsDims(copy, inMemory)) {
+        source = copy.getInput();
+        asRoot = false;
+      }
       while (auto reshape = source.getDefiningOp<gir::ReshapeOp>()) {
         if (!asRoot && inMemory.contains(source))
           break;
@@ -290,7 +326,10 @@ private:
                 : puller.pull(source, index, asRoot || llvm::isa<mlir::BlockArgument>(source));
       if (auto cut = puller.anyCut())
         return cut;
-      if (flat)
+      if (flat && copy)
+        output.index =
+            *joinedIndex(tensorType(copy).getShape(), tensorType(source).getShape(), index);
+      else if (flat)
         output.index = {linearIndex(tensorType(source).getShape(), index)};
       else
         output.index = index;

@@ -103,15 +103,22 @@ void DimOrder::collectLoads() {
   });
 }
 
-/// Votes of the accesses, then the first name nothing else must precede.
+/// Votes of the accesses, then the first name nothing else must precede. What is in front of the
+/// innermost dimension counts twice: memory is contiguous along that.
 void DimOrder::orderDims() {
   std::map<std::pair<std::string, std::string>, int> votes;
   for (const Access &access : accesses) {
     std::vector<std::string> order = positions(pool, access);
     for (size_t i = 0; i < order.size(); ++i)
       for (size_t j = i + 1; j < order.size(); ++j)
-        votes[{order[i], order[j]}] += access.weight;
+        votes[{order[i], order[j]}] += j + 1 < order.size() ? access.weight : 2 * access.weight;
   }
+  // Accesses that disagree leave the longer of two streams inside, along which tiles are long.
+  for (const std::string &a : plan.stream)
+    for (const std::string &b : plan.stream)
+      if (votes[{a, b}] == votes[{b, a}] &&
+          facts.hint(pool.dimSize(a)) < facts.hint(pool.dimSize(b)))
+        ++votes[{a, b}];
   while (!names.empty()) {
     size_t best = 0;
     int fewest = INT_MAX;

@@ -1,37 +1,91 @@
 // RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-store-windows))' | FileCheck %s
 // RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-store-windows{word-side=64}))' | FileCheck %s --check-prefixes=CHECK,WORDS
 
-// What is summed is behind the channels, and the positions stay last.
+// Positions are rows. Elements along the first dimension of windows are 56 positions further on.
 // CHECK-LABEL: func.func @conv
-// CHECK: %[[WINDOWS:.*]] = gir.window %arg0
-// CHECK: %[[ROWS:.*]] = gir.transpose %[[WINDOWS]] perm [0, 1, 4, 5, 2, 3]
-// CHECK: %[[STORED:.*]] = gir.materialize %[[ROWS]] isolated because "its windows overlap, and tensor cores are fed from memory"
-// CHECK: gir.contract %[[STORED]], %arg1 batch [] x [] over [1, 2, 3] x [1, 2, 3]
+// CHECK: %[[TURNED:.*]] = gir.transpose %arg1 perm [0, 2, 1, 3]
+// CHECK: %[[ROWS:.*]] = gir.reshape %[[TURNED]] : {{.*}} -> !gir.tensor<128, 3, 192, bf16>
+// CHECK: %[[WEIGHTS:.*]] = gir.materialize %[[ROWS]] isolated because "its rows are multiplied with stored windows"
+// CHECK: %[[WINDOWS:.*]] = gir.window %arg0 dims [3] sizes [3] steps [1] dilations [1]
+// CHECK: gir.transpose %[[WINDOWS]] perm [0, 1, 4, 2, 3]
+// CHECK: %[[STORED:.*]] = gir.materialize {{.*}} isolated because "its windows overlap, and tensor cores are fed from memory" : !gir.tensor<32, 192, 3248, bf16>
+// CHECK: %[[SLID:.*]] = gir.window %[[STORED]] dims [2] sizes [3] steps [1] dilations [56]
+// CHECK: gir.contract %[[SLID]], %[[WEIGHTS]] batch [] x [] over [3, 1] x [1, 2]
 func.func @conv(%x: !gir.tensor<32, 64, 58, 58, bf16>, %w: !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 56, 56, 128, bf16> {
   %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 64, 58, 58, bf16> -> !gir.tensor<32, 64, 56, 56, 3, 3, bf16>
   %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 56, 56, 3, 3, bf16>, !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 56, 56, 128, bf16>
   return %1 : !gir.tensor<32, 56, 56, 128, bf16>
 }
 
-// 7 x 7 positions of 16 bits are no multiple of 16 bytes: what is summed is last.
+// The second copy of a small tensor would take longer than its elements save.
+// CHECK-LABEL: func.func @small
+// CHECK: gir.reshape %arg1 : {{.*}} -> !gir.tensor<128, 576, bf16>
+// CHECK: gir.window %arg0 dims [2, 3] sizes [3, 3]
+// CHECK: gir.materialize {{.*}} : !gir.tensor<2, 576, 196, bf16>
+// CHECK: gir.contract {{.*}} over [1] x [1]
+func.func @small(%x: !gir.tensor<2, 64, 16, 16, bf16>, %w: !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<2, 14, 14, 128, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<2, 64, 16, 16, bf16> -> !gir.tensor<2, 64, 14, 14, 3, 3, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<2, 64, 14, 14, 3, 3, bf16>, !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<2, 14, 14, 128, bf16>
+  return %1 : !gir.tensor<2, 14, 14, 128, bf16>
+}
+
+// 7 positions of 16 bits are no multiple of 16 bytes: what is summed is last.
 // CHECK-LABEL: func.func @unaligned
-// CHECK: gir.transpose %{{.*}} perm [0, 2, 3, 1, 4, 5]
-func.func @unaligned(%x: !gir.tensor<32, 64, 9, 9, bf16>, %w: !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 7, 7, 128, bf16> {
-  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 64, 9, 9, bf16> -> !gir.tensor<32, 64, 7, 7, 3, 3, bf16>
-  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 7, 7, 3, 3, bf16>, !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 7, 7, 128, bf16>
-  return %1 : !gir.tensor<32, 7, 7, 128, bf16>
+// CHECK: gir.transpose {{.*}} perm [0, 2, 3, 4, 1]
+// CHECK: gir.materialize {{.*}} : !gir.tensor<512, 63, 192, bf16>
+// CHECK: gir.window {{.*}} dims [1] sizes [3] steps [1] dilations [7]
+func.func @unaligned(%x: !gir.tensor<512, 64, 9, 9, bf16>, %w: !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<512, 7, 7, 128, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<512, 64, 9, 9, bf16> -> !gir.tensor<512, 64, 7, 7, 3, 3, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<512, 64, 7, 7, 3, 3, bf16>, !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<512, 7, 7, 128, bf16>
+  return %1 : !gir.tensor<512, 7, 7, 128, bf16>
+}
+
+// Rows 2*h and 2*h + 1 are matrices of their own, and a fourth row of the weight is zero.
+// CHECK-LABEL: func.func @steps
+// CHECK: %[[ZERO:.*]] = gir.constant 0.000000e+00 : bf16 : !gir.tensor<128, 64, 1, 3, bf16>
+// CHECK: gir.concat 2(%arg1, %[[ZERO]])
+// CHECK: gir.materialize {{.*}} : !gir.tensor<128, 2, 384, bf16>
+// CHECK: gir.reshape {{.*}} -> !gir.tensor<32, 64, 57, 2, 114, bf16>
+// CHECK: gir.window {{.*}} dims [4] sizes [3] steps [2] dilations [1]
+// CHECK: gir.materialize {{.*}} : !gir.tensor<32, 384, 3192, bf16>
+// CHECK: gir.window {{.*}} dims [2] sizes [2] steps [1] dilations [56]
+func.func @steps(%x: !gir.tensor<32, 64, 114, 114, bf16>, %w: !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 56, 56, 128, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [2, 2] dilations [1, 1] : !gir.tensor<32, 64, 114, 114, bf16> -> !gir.tensor<32, 64, 56, 56, 3, 3, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 56, 56, 3, 3, bf16>, !gir.tensor<128, 64, 3, 3, bf16>) -> !gir.tensor<32, 56, 56, 128, bf16>
+  return %1 : !gir.tensor<32, 56, 56, 128, bf16>
+}
+
+// A matrix of more than 1 GiB is divided.
+// CHECK-LABEL: func.func @large
+// CHECK: gir.slice %arg0 starts ["0", "0", "0"]
+// CHECK: gir.slice %arg0 starts ["150", "0", "0"]
+// CHECK: gir.concat 0
+func.func @large(%x: !gir.tensor<300, 64, 32770, bf16>, %w: !gir.tensor<128, 64, 3, bf16>) -> !gir.tensor<300, 32768, 128, bf16> {
+  %0 = gir.window %x dims [2] sizes [3] steps [1] dilations [1] : !gir.tensor<300, 64, 32770, bf16> -> !gir.tensor<300, 64, 32768, 3, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 3] x [1, 2] : (!gir.tensor<300, 64, 32768, 3, bf16>, !gir.tensor<128, 64, 3, bf16>) -> !gir.tensor<300, 32768, 128, bf16>
+  return %1 : !gir.tensor<300, 32768, 128, bf16>
 }
 
 // A weight that is a view is stored, too.
 // CHECK-LABEL: func.func @view
 // CHECK: %[[W:.*]] = gir.transpose %arg1 perm [1, 0, 2]
-// CHECK: %[[ROWS:.*]] = gir.materialize %[[W]] isolated because "its rows are multiplied with stored windows"
-// CHECK: gir.contract %{{.*}}, %[[ROWS]]
+// CHECK: %[[STORED:.*]] = gir.materialize {{.*}} isolated because "its rows are multiplied with stored windows"
+// CHECK: gir.contract %{{.*}}, %[[STORED]]
 func.func @view(%x: !gir.tensor<32, 64, 58, f32>, %w: !gir.tensor<64, 32, 3, f32>) -> !gir.tensor<32, 56, 32, f32> {
   %0 = gir.window %x dims [2] sizes [3] steps [1] dilations [1] : !gir.tensor<32, 64, 58, f32> -> !gir.tensor<32, 64, 56, 3, f32>
   %1 = gir.transpose %w perm [1, 0, 2] : !gir.tensor<64, 32, 3, f32> -> !gir.tensor<32, 64, 3, f32>
   %2 = gir.contract %0, %1 batch [] x [] over [1, 3] x [1, 2] : (!gir.tensor<32, 64, 56, 3, f32>, !gir.tensor<32, 64, 3, f32>) -> !gir.tensor<32, 56, 32, f32>
   return %2 : !gir.tensor<32, 56, 32, f32>
+}
+
+// Where positions are summed, as in the gradient of a weight, all elements are stored.
+// CHECK-LABEL: func.func @gradient
+// CHECK: gir.transpose {{.*}} perm [0, 1, 4, 5, 2, 3]
+// CHECK: gir.materialize {{.*}} : !gir.tensor<32, 64, 3, 3, 56, 56, bf16>
+func.func @gradient(%x: !gir.tensor<32, 64, 58, 58, bf16>, %dy: !gir.tensor<32, 128, 56, 56, bf16>) -> !gir.tensor<128, 64, 3, 3, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 64, 58, 58, bf16> -> !gir.tensor<32, 64, 56, 56, 3, 3, bf16>
+  %1 = gir.contract %dy, %0 batch [] x [] over [0, 2, 3] x [0, 2, 3] : (!gir.tensor<32, 128, 56, 56, bf16>, !gir.tensor<32, 64, 56, 56, 3, 3, bf16>) -> !gir.tensor<128, 64, 3, 3, bf16>
+  return %1 : !gir.tensor<128, 64, 3, 3, bf16>
 }
 
 // One channel for each window is no matrix.
@@ -44,30 +98,22 @@ func.func @single_channels(%x: !gir.tensor<32, 64, 58, f32>, %w: !gir.tensor<64,
   return %1 : !gir.tensor<64, 32, 56, f32>
 }
 
-// wgmma has no transposed operands of tf32: what is summed is last, if the sides are long and rows are aligned.
+// wgmma has no transposed operands of tf32: what is summed is last, in aligned rows, if the sides are long.
 // CHECK-LABEL: func.func @words
-// CHECK: %[[WINDOWS:.*]] = gir.window %arg0
-// WORDS: gir.transpose %[[WINDOWS]] perm [0, 2, 3, 1, 4, 5]
+// CHECK: gir.materialize {{.*}} isolated align_rows 16 because "its rows are multiplied with stored windows" : !gir.tensor<64, 7, 21, f32>
+// WORDS: gir.transpose {{.*}} perm [0, 2, 3, 4, 1]
+// WORDS: gir.materialize {{.*}} isolated align_rows 16 {{.*}} : !gir.tensor<32, 3472, 21, f32>
 // CHECK: gir.contract
-func.func @words(%x: !gir.tensor<32, 64, 58, 58, f32>, %w: !gir.tensor<128, 64, 3, 3, f32>) -> !gir.tensor<32, 56, 56, 128, f32> attributes {gir.numerics = {matmul = "tf32"}} {
-  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 64, 58, 58, f32> -> !gir.tensor<32, 64, 56, 56, 3, 3, f32>
-  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 56, 56, 3, 3, f32>, !gir.tensor<128, 64, 3, 3, f32>) -> !gir.tensor<32, 56, 56, 128, f32>
-  return %1 : !gir.tensor<32, 56, 56, 128, f32>
+func.func @words(%x: !gir.tensor<32, 3, 62, 62, f32>, %w: !gir.tensor<64, 3, 7, 7, f32>) -> !gir.tensor<32, 56, 56, 64, f32> attributes {gir.numerics = {matmul = "tf32"}} {
+  %0 = gir.window %x dims [2, 3] sizes [7, 7] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 3, 62, 62, f32> -> !gir.tensor<32, 3, 56, 56, 7, 7, f32>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 3, 56, 56, 7, 7, f32>, !gir.tensor<64, 3, 7, 7, f32>) -> !gir.tensor<32, 56, 56, 64, f32>
+  return %1 : !gir.tensor<32, 56, 56, 64, f32>
 }
 
 // CHECK-LABEL: func.func @words_of_few_channels
-// CHECK: gir.transpose %{{.*}} perm [0, 1, 4, 5, 2, 3]
+// CHECK: gir.transpose %{{.*}} perm [0, 1, 4, 2, 3]
 func.func @words_of_few_channels(%x: !gir.tensor<32, 64, 58, 58, f32>, %w: !gir.tensor<32, 64, 3, 3, f32>) -> !gir.tensor<32, 56, 56, 32, f32> attributes {gir.numerics = {matmul = "tf32"}} {
   %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 64, 58, 58, f32> -> !gir.tensor<32, 64, 56, 56, 3, 3, f32>
   %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 56, 56, 3, 3, f32>, !gir.tensor<32, 64, 3, 3, f32>) -> !gir.tensor<32, 56, 56, 32, f32>
   return %1 : !gir.tensor<32, 56, 56, 32, f32>
-}
-
-// 3 x 7 x 7 terms of 4 bytes are no multiple of 16 bytes.
-// CHECK-LABEL: func.func @unaligned_words
-// CHECK: gir.transpose %{{.*}} perm [0, 1, 4, 5, 2, 3]
-func.func @unaligned_words(%x: !gir.tensor<32, 3, 62, 62, f32>, %w: !gir.tensor<64, 3, 7, 7, f32>) -> !gir.tensor<32, 56, 56, 64, f32> attributes {gir.numerics = {matmul = "tf32"}} {
-  %0 = gir.window %x dims [2, 3] sizes [7, 7] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 3, 62, 62, f32> -> !gir.tensor<32, 3, 56, 56, 7, 7, f32>
-  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 3, 56, 56, 7, 7, f32>, !gir.tensor<64, 3, 7, 7, f32>) -> !gir.tensor<32, 56, 56, 64, f32>
-  return %1 : !gir.tensor<32, 56, 56, 64, f32>
 }

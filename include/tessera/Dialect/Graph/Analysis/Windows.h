@@ -16,10 +16,10 @@ struct Windows {
 /// Finds `gir.window`, also through reshapes that split dimensions before the positions.
 std::optional<Windows> windowsOf(mlir::Value value);
 
-/// Whether a reduction of as many terms over the elements of windows is written out. Terms that are
-/// also of other dimensions need more code.
+/// Whether a reduction of as many terms over the elements of windows is written out: as some
+/// hundred instructions. Terms that are also of other dimensions need more of them.
 inline bool isUnrolled(double terms, bool isOfElements) {
-  return terms <= (isOfElements ? 64 : 32);
+  return terms <= (isOfElements ? 128 : 32);
 }
 
 } // namespace tessera::gir

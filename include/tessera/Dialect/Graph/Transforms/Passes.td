@@ -452,15 +452,22 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
   let summary = "store windows that a contraction reads as a matrix";
   let description = [{
     Stores an operand of a contraction that shows windows of a tensor (`gir.window`, seen through
-    other views) with `gir.materialize`. In the stored tensor all that is summed is in one place, in
-    the order of the other operand: in place of the first dimension that is summed, or behind all
-    others if the rows would not be aligned for bulk copies. With the policy `matmul = "tf32"`, what
-    is summed of f32 is also behind all others where both sides of the product have `word-side`
-    elements and the rows are then aligned: `wgmma` has no transposed operands of tf32.
+    reshapes) as a matrix with `gir.materialize`: what is summed has one dimension, and the positions
+    of windows have one. Rows are positions, or what is summed where `wgmma` has no transposed
+    operands: of bytes, and with the policy `matmul = "tf32"` of f32, where both sides of the
+    product have `word-side` elements. Rows are aligned for bulk copies.
+
+    Elements along the first dimension of windows are not stored where that saves time: they are
+    other rows of the tensor, a constant number of positions further on, and the contraction reads
+    a window of the matrix. Where windows have a step, the rows between two windows are part of
+    what is summed, and zeros are added to the other operand. The distance of two elements is a
+    multiple of `row-alignment`, or rows are what is summed. The other operand is stored in the
+    same order.
 
     **Why.** An element of a convolution's operand is at a sum of indices, and along a window there
-    are few elements: a tile of tensor cores would be mostly empty. Stored windows are rows of a
-    matrix, and the contraction has one K dimension of all that is summed.
+    are few elements: a tile of tensor cores would be mostly empty. The matrix has one K dimension
+    of all that is summed. It repeats each element of the tensor for each element of a window, and
+    a convolution of few channels is as long as its copies.
 
     **Input form.** Graph IR without composite operations.
 
@@ -468,34 +475,47 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 
     **Declines.** The pass leaves an operand alone
 
-    - if there are few terms (32, or 64 elements of one window), and a side of the product has less than 16 elements: rows,
+    - if there are few terms (32, or 128 elements of one window), and a side of the product has less than 16 elements: rows,
       columns, or what is summed, as in a convolution of single channels (`gir-unroll-windows`);
     - if the copy would have more than 1 GiB and no dimension to divide it along: otherwise the
       contraction is divided, and its results are concatenated.
 
+    Where positions are summed, as in the gradient of a weight, all elements are stored, with the
+    dimensions that the window has.
+
     Before:
     ```mlir
-    %1 = gir.window %x dims [2] sizes [3] steps [1] dilations [1]
-       : !gir.tensor<N, C, 58, f32> -> !gir.tensor<N, C, 56, 3, f32>
-    %2 = gir.contract %1, %w batch [] x [] over [1, 3] x [1, 2]
-       : (!gir.tensor<N, C, 56, 3, f32>, !gir.tensor<O, C, 3, f32>) -> !gir.tensor<N, 56, O, f32>
+    %1 = gir.window %x dims [2, 3] sizes [3, 3] steps [1, 1] dilations [1, 1]
+       : !gir.tensor<N, C, 58, 58, bf16> -> !gir.tensor<N, C, 56, 56, 3, 3, bf16>
+    %2 = gir.contract %1, %w batch [] x [] over [1, 4, 5] x [1, 2, 3]
+       : (!gir.tensor<N, C, 56, 56, 3, 3, bf16>, !gir.tensor<O, C, 3, 3, bf16>) -> !gir.tensor<N, 56, 56, O, bf16>
     ```
     After:
     ```mlir
-    %1 = gir.window %x dims [2] sizes [3] steps [1] dilations [1]
-       : !gir.tensor<N, C, 58, f32> -> !gir.tensor<N, C, 56, 3, f32>
-    %2 = gir.transpose %1 perm [0, 1, 3, 2]
-       : !gir.tensor<N, C, 56, 3, f32> -> !gir.tensor<N, C, 3, 56, f32>
-    %3 = gir.materialize %2 isolated : !gir.tensor<N, C, 3, 56, f32>
-    %4 = gir.contract %3, %w batch [] x [] over [1, 2] x [1, 2]
-       : (!gir.tensor<N, C, 3, 56, f32>, !gir.tensor<O, C, 3, f32>) -> !gir.tensor<N, 56, O, f32>
+    %1 = gir.transpose %w perm [0, 2, 1, 3]
+       : !gir.tensor<O, C, 3, 3, bf16> -> !gir.tensor<O, 3, C, 3, bf16>
+    %2 = gir.reshape %1 : !gir.tensor<O, 3, C, 3, bf16> -> !gir.tensor<O, 3, "3*C", bf16>
+    %3 = gir.materialize %2 isolated : !gir.tensor<O, 3, "3*C", bf16>
+    %4 = gir.window %x dims [3] sizes [3] steps [1] dilations [1]
+       : !gir.tensor<N, C, 58, 58, bf16> -> !gir.tensor<N, C, 58, 56, 3, bf16>
+    %5 = gir.transpose %4 perm [0, 1, 4, 2, 3]
+       : !gir.tensor<N, C, 58, 56, 3, bf16> -> !gir.tensor<N, C, 3, 58, 56, bf16>
+    %6 = gir.reshape %5 : !gir.tensor<N, C, 3, 58, 56, bf16> -> !gir.tensor<N, "3*C", 3248, bf16>
+    %7 = gir.materialize %6 isolated : !gir.tensor<N, "3*C", 3248, bf16>
+    %8 = gir.window %7 dims [2] sizes [3] steps [1] dilations [56]
+       : !gir.tensor<N, "3*C", 3248, bf16> -> !gir.tensor<N, "3*C", 3136, 3, bf16>
+    %9 = gir.contract %8, %3 batch [] x [] over [3, 1] x [1, 2]
+       : (!gir.tensor<N, "3*C", 3136, 3, bf16>, !gir.tensor<O, 3, "3*C", bf16>) -> !gir.tensor<N, 3136, O, bf16>
+    %10 = gir.reshape %9 : !gir.tensor<N, 3136, O, bf16> -> !gir.tensor<N, 56, 56, O, bf16>
     ```
   }];
   let options = [
     Option<"rowAlignment", "row-alignment", "int64_t", /*default=*/"16",
            "the alignment in bytes of rows that bulk copies read">,
     Option<"wordSide", "word-side", "int64_t", /*default=*/"0",
-           "the shortest side of a product of tf32 that `wgmma` computes; 0: the target has none">
+           "the shortest side of a product of tf32 that `wgmma` computes; 0: the target has none">,
+    Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
+    Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
   ];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
@@ -503,7 +523,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
 def GraphUnrollWindows : Pass<"gir-unroll-windows", "::mlir::func::FuncOp"> {
   let summary = "write out reductions of small windows";
   let description = [{
-    Replaces reductions and contractions of few terms (32, or 64 elements of one window) over the
+    Replaces reductions and contractions of few terms (32, or 128 elements of one window) over the
     elements of windows (`gir.window`) by maps of slices, one for each term.
 
     **Why.** A pooling or a convolution of single channels has few terms and many results. Their

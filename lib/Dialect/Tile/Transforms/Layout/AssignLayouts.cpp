@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
 #include "Async/PipelinedLoads.h"
+#include "Layout/Coalescing.h"
 #include "Layout/ReplicatedWork.h"
 #include "Layout/ScanRows.h"
 
@@ -117,7 +118,7 @@ private:
   /// The layout that a tile inherits from its operands; `seen` are tiles without one.
   std::optional<Layout> inherited(Value tile, llvm::DenseSet<Value> &seen);
   Layout preferred(Value tile);
-  bool isCoalesced(LoadOp load, const Layout &layout);
+  std::optional<Layout> coalesced(GatherOp gather, const Layout &layout);
   Layout onAllThreads(const Layout &layout) {
     return layout.broadcastTo(
         Space({{Dim::Lane, kLanes}, {Dim::Warp, warps}, {Dim::Block, blocks}}));
@@ -372,30 +373,17 @@ Layout Assignment::memoryLayout(Value view, ArrayRef<int64_t> dims, ArrayRef<int
   return distribute(shape, order, std::clamp<int64_t>(aligned / bytes, 1, most), share);
 }
 
-/// Whether each load instruction of a warp reads whole sectors of 32 bytes. Several threads hold
-/// the same element of an operand of a contraction: with accesses below 4 bytes, loads through
-/// shared memory need fewer instructions.
-bool Assignment::isCoalesced(LoadOp load, const Layout &layout) {
-  constexpr unsigned kSector = 32, kWidest = 16, kRegister = 4;
-  unsigned bytes = std::max(1u, load.getType().getElementTypeBitWidth() / 8);
-  for (auto [dim, along] : llvm::enumerate(load.getDims())) {
-    if (!load.getView().getType().hasUnitStride(along))
-      continue;
-    unsigned size = load.getType().getShape()[dim], run = 1;
-    gf2::Vectors lanes = layout.columnsOf({Dim::Lane}),
-                 registers = layout.columnsOf({Dim::Register});
-    auto element = [&](unsigned step) {
-      return layout.out().pack(Point({{tensorDim(dim), step}}));
-    };
-    while (run < size && run * bytes < kWidest && llvm::is_contained(registers, element(run)))
-      run *= 2;
-    if (run * bytes < kRegister && llvm::any_of(load->getUsers(), llvm::IsaPred<MmaOp>))
-      return false;
-    while (run < size && llvm::is_contained(lanes, element(run)))
-      run *= 2;
-    return run == size || run * bytes >= kSector;
-  }
-  return true;
+/// The layout of a gather whose lanes would read memory apart from each other: they are along what
+/// is contiguous.
+std::optional<Layout> Assignment::coalesced(GatherOp gather, const Layout &layout) {
+  std::optional<unsigned> run = scatteredRun(gather, layout);
+  if (!run)
+    return std::nullopt;
+  SmallVector<unsigned> order{*run};
+  for (unsigned dim : llvm::reverse(llvm::seq<unsigned>(0, shapeOf(gather).size())))
+    if (dim != *run)
+      order.push_back(dim);
+  return distribute(shapeOf(gather), order, 1, shareOf(gather.getResult()));
 }
 
 /// The layout that a tile inherits: elementwise results have the layout of their operands, for
@@ -652,6 +640,9 @@ void Assignment::choose(Operation *op) {
       ofRows = rowsInThreads(*loaded, tensorDim(scan.getDim()));
   if (ofRows)
     layouts[op->getResult(0)] = *ofRows;
+  if (auto gather = dyn_cast<GatherOp>(op); gather && !around)
+    if (std::optional<Layout> layout = coalesced(gather, layoutFor(gather)))
+      layouts[gather.getResult()] = *layout;
   // The layouts of a loop's results are known after its body. Until then a yield requests nothing,
   // and nothing against a layout that the body has.
   bool isOpen = isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp());
