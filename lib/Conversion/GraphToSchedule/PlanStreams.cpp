@@ -341,16 +341,22 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
     // dimensions.
     DimSet over(r->over.begin(), r->over.end());
     bool isBehind = !r->args[0]->dependsOn(plan.streamSet());
-    bool nested = false;
+    bool isNested = false;
+    mlir::Value operand; // of the contraction, and a contraction itself
     visitExprs(
         {r->args[0]},
         [&](Expr e) {
-          if (e->kind == ExprNode::Reduce)
-            nested |= e->dependsOn(over) ||
+          if (e->kind != ExprNode::Reduce)
+            return;
+          isNested |= e->dependsOn(over) ||
                       (!isBehind && (isLevel(plan, e) || containsReduction(e->args[0])));
+          if (e->dependsOn(over) && e->origin && isContraction(pool, e) && isContraction(pool, r))
+            operand = e->origin;
         },
         [&](Expr e) { return !isLevel(plan, e); });
-    if (nested)
+    if (operand)
+      return Cut{operand, "a contraction reads it along its K dimension"};
+    if (isNested)
       return Cut{r->origin, "it is a cascade of its own"};
     // How often it is computed: once per tile of every parallel dimension that it lacks.
     double repeats = 1, beside = 1;

@@ -211,6 +211,42 @@ void MapOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext
   patterns.add<SimplifyPower>(context);
 }
 
+namespace {
+/// Whether any element is not -inf: the largest one is not. Softmax needs that, too.
+struct AnyIsMaximum : OpRewritePattern<gir::ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(gir::ReduceOp reduce, PatternRewriter &rewriter) const override {
+    if (reduce.getReduceOp() != tessera::ReduceOp::Any)
+      return failure();
+    Value negated = operandOf(ScalarOp::Not, reduce.getInput());
+    auto compare = (negated ? negated : reduce.getInput()).getDefiningOp<MapOp>();
+    Attribute bound;
+    if (!compare || compare.getScalarOp() != (negated ? ScalarOp::Eq : ScalarOp::Ne) ||
+        !matchPattern(compare.getInputs()[1], m_Constant(&bound)))
+      return failure();
+    auto number = dyn_cast<FloatAttr>(bound);
+    if (!number || !number.getValue().isInfinity() || !number.getValue().isNegative())
+      return failure();
+    Value input = compare.getInputs()[0];
+    Type wide = accumulationType(tensorType(input).getElementType());
+    if (wide != tensorType(input).getElementType())
+      input = CastOp::create(rewriter, reduce.getLoc(), input, wide);
+    auto largest = gir::ReduceOp::create(rewriter, reduce.getLoc(), tessera::ReduceOp::Max, input,
+                                         reduce.getDims());
+    Value infinite = ConstantOp::create(
+        rewriter, reduce.getLoc(), tensorType(largest),
+        rewriter.getFloatAttr(wide, -std::numeric_limits<double>::infinity()));
+    rewriter.replaceOpWithNewOp<MapOp>(reduce, ScalarOp::Ne, ValueRange{largest, infinite});
+    return success();
+  }
+};
+} // namespace
+
+void gir::ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                MLIRContext *context) {
+  patterns.add<AnyIsMaximum>(context);
+}
+
 /// Whether every value of `from` is a value of `to`.
 static bool isExactCast(Type from, Type to) {
   if (from == to || from.isInteger(1))

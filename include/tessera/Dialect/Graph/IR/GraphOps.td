@@ -455,6 +455,7 @@ def Graph_ReduceOp : Graph_ReductionOp<"reduce"> {
                    "::llvm::ArrayRef<int64_t>":$dims)>
   ];
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     ::tessera::ReduceOp getReduceOp() { return *::tessera::reduceOpByName(getKind()); }
   }];

@@ -239,6 +239,46 @@ def GraphLowerScatterAdd : Pass<"gir-lower-scatter-add", "::mlir::func::FuncOp">
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphSplitBatches : Pass<"gir-split-batches", "::mlir::func::FuncOp"> {
+  let summary = "split batch dimensions that reshapes of operands joined";
+  let description = [{
+    Where both operands of a contraction are reshapes that join the same dimensions into one of the
+    batch, the contraction has these dimensions instead, and its result is reshaped.
+
+    **Why.** Products of frameworks have one batch dimension. Heads that are transposed views of a
+    projection have no regular stride along the joined dimension, and would be copied. Reshapes
+    between two contractions, as in attention, keep them apart.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same. Implicit and explicit casts between a reshape and the contraction
+    are cast with the split dimensions.
+
+    **Declines.** Batch dimensions that only one operand's reshape joins stay. The pass cannot fail.
+
+    Before:
+    ```mlir
+    func.func @f(%x: !gir.tensor<4, 8, 64, 64, f32>, %y: !gir.tensor<4, 8, 64, 64, f32>) -> !gir.tensor<32, 64, 64, f32> {
+      %0 = gir.reshape %x : !gir.tensor<4, 8, 64, 64, f32> -> !gir.tensor<32, 64, 64, f32>
+      %1 = gir.reshape %y : !gir.tensor<4, 8, 64, 64, f32> -> !gir.tensor<32, 64, 64, f32>
+      %2 = gir.contract %0, %1 batch [0] x [0] over [2] x [1]
+         : (!gir.tensor<32, 64, 64, f32>, !gir.tensor<32, 64, 64, f32>) -> !gir.tensor<32, 64, 64, f32>
+      return %2 : !gir.tensor<32, 64, 64, f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: !gir.tensor<4, 8, 64, 64, f32>, %y: !gir.tensor<4, 8, 64, 64, f32>) -> !gir.tensor<32, 64, 64, f32> {
+      %0 = gir.contract %x, %y batch [0, 1] x [0, 1] over [3] x [2]
+         : (!gir.tensor<4, 8, 64, 64, f32>, !gir.tensor<4, 8, 64, 64, f32>) -> !gir.tensor<4, 8, 64, 64, f32>
+      %1 = gir.reshape %0 : !gir.tensor<4, 8, 64, 64, f32> -> !gir.tensor<32, 64, 64, f32>
+      return %1 : !gir.tensor<32, 64, 64, f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphFactorContractions : Pass<"gir-factor-contractions", "::mlir::func::FuncOp"> {
   let summary = "take constant factors out of contractions";
   let description = [{
