@@ -142,3 +142,27 @@ func.func @scan_of_one(%x: !gir.tensor<B, 1, f32>) -> !gir.tensor<B, 1, f32> {
   %0 = gir.scan sum %x dim 1 : !gir.tensor<B, 1, f32>
   return %0 : !gir.tensor<B, 1, f32>
 }
+
+// Whether any element is not -inf is known from the largest one.
+// CHECK-LABEL: func.func @any_is_maximum
+// CHECK: %[[WIDE:.*]] = gir.cast %arg0
+// CHECK: %[[MAX:.*]] = gir.reduce max %[[WIDE]] dims [1] : !gir.tensor<M, N, f32> -> !gir.tensor<M, f32>
+// CHECK: gir.map ne(%[[MAX]], %{{.*}})
+// CHECK-NOT: gir.reduce any
+// CHECK: return
+func.func @any_is_maximum(%x: !gir.tensor<M, N, bf16>) -> !gir.tensor<M, i1> {
+  %0 = gir.constant 0xFF80 : bf16 : !gir.tensor<M, N, bf16>
+  %1 = gir.map eq(%x, %0) : (!gir.tensor<M, N, bf16>, !gir.tensor<M, N, bf16>) -> !gir.tensor<M, N, i1>
+  %2 = gir.map bitwise_not(%1) : (!gir.tensor<M, N, i1>) -> !gir.tensor<M, N, i1>
+  %3 = gir.reduce any %2 dims [1] : !gir.tensor<M, N, i1> -> !gir.tensor<M, i1>
+  return %3 : !gir.tensor<M, i1>
+}
+
+// CHECK-LABEL: func.func @any_is_compared
+// CHECK: gir.reduce any
+func.func @any_is_compared(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, i1> {
+  %0 = gir.constant 1.0 : f32 : !gir.tensor<M, N, f32>
+  %1 = gir.map ne(%x, %0) : (!gir.tensor<M, N, f32>, !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, i1>
+  %2 = gir.reduce any %1 dims [1] : !gir.tensor<M, N, i1> -> !gir.tensor<M, i1>
+  return %2 : !gir.tensor<M, i1>
+}

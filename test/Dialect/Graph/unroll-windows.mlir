@@ -34,3 +34,30 @@ func.func @global(%x: !gir.tensor<4, 200, f32>) -> !gir.tensor<4, 1, f32> {
   %1 = gir.reduce sum %0 dims [2] : !gir.tensor<4, 1, 200, f32> -> !gir.tensor<4, 1, f32>
   return %1 : !gir.tensor<4, 1, f32>
 }
+
+// A sum of many terms that is read twice, by a mean and by what is centered, is stored with what follows it.
+// CHECK-LABEL: func.func @read_twice
+// CHECK: %[[SCALED:.*]] = gir.map mul(%{{.*}}, %arg1)
+// CHECK: gir.materialize %[[SCALED]] because "each of its elements is computed from many, several times"
+// CHECK: gir.reduce sum
+func.func @read_twice(%x: !gir.tensor<64, 60, f32>, %scale: !gir.tensor<64, 41, f32>) -> !gir.tensor<64, 41, f32> {
+  %0 = gir.window %x dims [1] sizes [20] steps [1] dilations [1] : !gir.tensor<64, 60, f32> -> !gir.tensor<64, 41, 20, f32>
+  %1 = gir.reduce sum %0 dims [2] : !gir.tensor<64, 41, 20, f32> -> !gir.tensor<64, 41, f32>
+  %2 = gir.map mul(%1, %scale) : (!gir.tensor<64, 41, f32>, !gir.tensor<64, 41, f32>) -> !gir.tensor<64, 41, f32>
+  %3 = gir.reduce sum %2 dims [1] : !gir.tensor<64, 41, f32> -> !gir.tensor<64, f32>
+  %4 = gir.broadcast %3 dims [0] : !gir.tensor<64, f32> -> !gir.tensor<64, 41, f32>
+  %5 = gir.map sub(%2, %4) : (!gir.tensor<64, 41, f32>, !gir.tensor<64, 41, f32>) -> !gir.tensor<64, 41, f32>
+  return %5 : !gir.tensor<64, 41, f32>
+}
+
+// CHECK-LABEL: func.func @read_once
+// CHECK-NOT: gir.materialize
+// CHECK: return
+func.func @read_once(%x: !gir.tensor<64, 60, f32>) -> !gir.tensor<64, f32> {
+  %0 = gir.window %x dims [1] sizes [20] steps [1] dilations [1] : !gir.tensor<64, 60, f32> -> !gir.tensor<64, 41, 20, f32>
+  %1 = gir.reduce sum %0 dims [2] : !gir.tensor<64, 41, 20, f32> -> !gir.tensor<64, 41, f32>
+  %2 = gir.map sigmoid(%1) : (!gir.tensor<64, 41, f32>) -> !gir.tensor<64, 41, f32>
+  %3 = gir.map mul(%1, %2) : (!gir.tensor<64, 41, f32>, !gir.tensor<64, 41, f32>) -> !gir.tensor<64, 41, f32>
+  %4 = gir.reduce sum %3 dims [1] : !gir.tensor<64, 41, f32> -> !gir.tensor<64, f32>
+  return %4 : !gir.tensor<64, f32>
+}

@@ -72,6 +72,33 @@ std::optional<int64_t> gir::alignmentOfCopy(gir::TensorType type, const SizeFact
   return isLong ? std::max(line, rowAlignment) : rowAlignment;
 }
 
+mlir::Value gir::endOfMaps(mlir::Value value) {
+  mlir::Value best = value;
+  auto bits = [](mlir::Value each) {
+    return llvm::cast<gir::TensorType>(each.getType()).getElementType().getIntOrFloatBitWidth();
+  };
+  while (value.hasOneUse() && llvm::isa<gir::MapOp, gir::CastOp>(*value.user_begin())) {
+    value = value.user_begin()->getResult(0);
+    if (bits(value) <= bits(best))
+      best = value;
+  }
+  return best;
+}
+
+unsigned gir::passesOver(mlir::Value value) {
+  constexpr unsigned several = 2;
+  unsigned passes = 0;
+  llvm::SetVector<mlir::Operation *> users(value.user_begin(), value.user_end());
+  for (unsigned i = 0; i < users.size(); ++i) {
+    mlir::Operation *op = users[i];
+    if (llvm::isa<gir::MapOp, gir::CastOp, gir::ReshapeOp, gir::TransposeOp, gir::SliceOp>(op))
+      users.insert(op->user_begin(), op->user_end());
+    else
+      passes += llvm::isa<gir::ContractOp, gir::BroadcastOp, gir::WindowOp>(op) ? several : 1;
+  }
+  return passes;
+}
+
 mlir::Value gir::computedOperand(mlir::func::FuncOp function, const SizeFacts &facts,
                                  const llvm::SetVector<mlir::Value> &stored,
                                  const CopyRates &rates) {

@@ -233,17 +233,16 @@ struct AnyIsMaximum : OpRewritePattern<gir::ReduceOp> {
       input = CastOp::create(rewriter, reduce.getLoc(), input, wide);
     auto largest = gir::ReduceOp::create(rewriter, reduce.getLoc(), tessera::ReduceOp::Max, input,
                                          reduce.getDims());
-    Value infinite = ConstantOp::create(
-        rewriter, reduce.getLoc(), tensorType(largest),
-        rewriter.getFloatAttr(wide, -std::numeric_limits<double>::infinity()));
+    Value infinite =
+        ConstantOp::create(rewriter, reduce.getLoc(), tensorType(largest),
+                           rewriter.getFloatAttr(wide, -std::numeric_limits<double>::infinity()));
     rewriter.replaceOpWithNewOp<MapOp>(reduce, ScalarOp::Ne, ValueRange{largest, infinite});
     return success();
   }
 };
 } // namespace
 
-void gir::ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                                MLIRContext *context) {
+void gir::ReduceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<AnyIsMaximum>(context);
 }
 

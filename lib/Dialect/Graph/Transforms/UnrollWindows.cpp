@@ -2,6 +2,7 @@
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 #include "tessera/Dialect/Graph/Analysis/Windows.h"
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
@@ -32,6 +33,15 @@ static int64_t countOf(Value value, ArrayRef<int64_t> dims) {
     isOfElements &= dim >= windows->firstElement || size.isConstant(1);
   }
   return gir::isUnrolled(double(count), isOfElements) ? count : 0;
+}
+
+/// The number of terms of a reduction or a contraction over windows; 0 if they are not written out.
+static int64_t termsOf(Operation *op) {
+  if (auto reduce = dyn_cast<gir::ReduceOp>(op))
+    return countOf(reduce.getInput(), reduce.getDims());
+  auto product = cast<gir::ContractOp>(op);
+  return std::max(countOf(product.getLhs(), product.getLhsContract()),
+                  countOf(product.getRhs(), product.getRhsContract()));
 }
 
 /// The tensor without dimensions, at one index along them, and with other dimensions in order.
@@ -74,7 +84,7 @@ static Value unrolled(OpBuilder &builder, gir::ReduceOp reduce) {
   Location loc = reduce.getLoc();
   Value input = reduce.getInput();
   gir::TensorType type = tensorType(input);
-  int64_t count = countOf(input, reduce.getDims());
+  int64_t count = termsOf(reduce);
   if (count == 0 || !isArithmetic(type))
     return {};
   SmallVector<int64_t> kept;
@@ -100,8 +110,7 @@ public:
         shape(tensorType(product).getShape()) {}
 
   Value unrolled() {
-    int64_t count = std::max(countOf(product.getLhs(), product.getLhsContract()),
-                             countOf(product.getRhs(), product.getRhsContract()));
+    int64_t count = termsOf(product);
     if (count == 0)
       return {};
     Value sum;
@@ -142,6 +151,20 @@ private:
   SmallVector<SymExpr> shape;
 };
 
+/// Stores a sum of many terms that is needed several times: computing it again takes longer than
+/// reading it.
+static void storeRepeated(OpBuilder &builder, Value sum, int64_t terms) {
+  constexpr int64_t manyTerms = 16;
+  if (terms < manyTerms || gir::passesOver(sum) < 2)
+    return;
+  Value value = gir::endOfMaps(sum);
+  builder.setInsertionPointAfterValue(value);
+  auto copy = gir::MaterializeOp::create(
+      builder, value.getLoc(), value.getType(), value, UnitAttr(), IntegerAttr(),
+      builder.getStringAttr("each of its elements is computed from many, several times"));
+  value.replaceAllUsesExcept(copy, copy);
+}
+
 struct UnrollWindows : gir::impl::GraphUnrollWindowsBase<UnrollWindows> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
@@ -156,7 +179,9 @@ struct UnrollWindows : gir::impl::GraphUnrollWindowsBase<UnrollWindows> {
       if (!result)
         continue;
       op->getResult(0).replaceAllUsesWith(result);
+      int64_t terms = termsOf(op);
       op->erase();
+      storeRepeated(builder, result, terms);
     }
   }
 };

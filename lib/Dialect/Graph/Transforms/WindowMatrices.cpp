@@ -67,7 +67,8 @@ WindowMatrices::WindowMatrices(ContractOp contract, const Side &side, const Side
       kept.push_back(dim);
   slides = canSlide() && (cost(true) < cost(false) || storedBytes(false) > rules.largestBytes);
   // Bulk copies start at aligned distances.
-  if (slides && int64_t(double(distance()) * elementBytes(side.getType())) % rules.rowAlignment != 0)
+  if (slides &&
+      int64_t(double(distance()) * elementBytes(side.getType())) % rules.rowAlignment != 0)
     this->rules.sumsLast = true;
 }
 
@@ -120,9 +121,8 @@ double WindowMatrices::storedBytes(bool slides) const {
   if (!slides)
     return all;
   double rows = double(facts.hint(sizeOf(places.firstPosition)));
-  double more = stepOfFirst() == 1
-                    ? double((sizes[0] - 1) * dilations[0])
-                    : double(tapsOfFirst() - 1);
+  double more =
+      stepOfFirst() == 1 ? double((sizes[0] - 1) * dilations[0]) : double(tapsOfFirst() - 1);
   return all / double(sizes[0]) * double(stepOfFirst()) * (rows + more) / rows;
 }
 
@@ -158,17 +158,18 @@ std::optional<int64_t> WindowMatrices::dividedDim() const {
 Value WindowMatrices::rowsOfSteps(Value value) {
   int64_t step = stepOfFirst(), dim = dims[0];
   SmallVector<SymExpr> shape(tensorType(value).getShape());
-  SymExpr rows = sizeOf(places.firstPosition) + SymExpr(tapsOfFirst() - 1), all = rows * SymExpr(step);
+  SymExpr rows = sizeOf(places.firstPosition) + SymExpr(tapsOfFirst() - 1),
+          all = rows * SymExpr(step);
   SymExpr missing = all - shape[dim];
   if (facts.hint(missing) > 0) {
     shape[dim] = missing;
-    Value zero = ConstantOp::create(builder, loc,
-                                    gir::TensorType::get(shape, tensorType(value).getElementType()), 0.0);
+    Value zero = ConstantOp::create(
+        builder, loc, gir::TensorType::get(shape, tensorType(value).getElementType()), 0.0);
     value = ConcatOp::create(builder, loc, dim, ValueRange{value, zero});
   }
   shape[dim] = all;
   value = builder.createOrFold<SliceOp>(loc, value, SmallVector<SymExpr>(shape.size(), SymExpr(0)),
-                                         SmallVector<int64_t>(shape.size(), 1), shape);
+                                        SmallVector<int64_t>(shape.size(), 1), shape);
   shape[dim] = rows;
   shape.insert(shape.begin() + dim + 1, SymExpr(step));
   value = builder.createOrFold<ReshapeOp>(loc, value, shape);
@@ -221,7 +222,8 @@ Value WindowMatrices::windowMatrix(Value value) {
   SmallVector<int64_t> others =
       llvm::map_to_vector(dims.drop_front(first), [&](int64_t dim) { return dim + extra; });
   auto isOne = [](int64_t each) { return each == 1; };
-  if (!llvm::all_of(sizes.drop_front(first), isOne) || !llvm::all_of(steps.drop_front(first), isOne))
+  if (!llvm::all_of(sizes.drop_front(first), isOne) ||
+      !llvm::all_of(steps.drop_front(first), isOne))
     value = WindowOp::create(builder, loc, value, others, sizes.drop_front(first),
                              steps.drop_front(first), dilations.drop_front(first));
 
@@ -237,8 +239,9 @@ Value WindowMatrices::windowMatrix(Value value) {
   value = builder.createOrFold<ReshapeOp>(loc, value, shape);
 
   SmallVector<int64_t> positions;
-  SmallVector<int64_t> sums = orderOfSums(summed, SmallVector<int64_t>(extra, rank),
-                                          llvm::to_vector(llvm::seq(firstElement, int64_t(shape.size()))));
+  SmallVector<int64_t> sums =
+      orderOfSums(summed, SmallVector<int64_t>(extra, rank),
+                  llvm::to_vector(llvm::seq(firstElement, int64_t(shape.size()))));
   for (int64_t dim = firstPosition; dim < firstElement; ++dim)
     positions.push_back(dim);
   SmallVector<int64_t> order(side.batch);
@@ -247,7 +250,8 @@ Value WindowMatrices::windowMatrix(Value value) {
   order.append(rules.sumsLast ? sums : positions);
   value = builder.createOrFold<TransposeOp>(loc, value, order);
 
-  SmallVector<SymExpr> matrix(tensorType(value).getShape().take_front(side.batch.size() + kept.size()));
+  SmallVector<SymExpr> matrix(
+      tensorType(value).getShape().take_front(side.batch.size() + kept.size()));
   auto all = [&](ArrayRef<int64_t> dims) {
     SymExpr result(1);
     for (int64_t dim : dims)
@@ -329,8 +333,9 @@ Value WindowMatrices::multiplied(Value part, Value weights) {
   sums.push_back(lead + (rules.sumsLast ? 1 : 0));
   otherSums.push_back(otherLead + (slides ? 1 : 0));
   bool isLhs = contract.getLhs() == side.value;
-  auto result = isLhs ? ContractOp::create(builder, loc, windows, weights, batch, batch, sums, otherSums)
-                      : ContractOp::create(builder, loc, weights, windows, batch, batch, otherSums, sums);
+  auto result =
+      isLhs ? ContractOp::create(builder, loc, windows, weights, batch, batch, sums, otherSums)
+            : ContractOp::create(builder, loc, weights, windows, batch, batch, otherSums, sums);
   result->setDiscardableAttrs(contract->getDiscardableAttrDictionary());
   // Sums may have another type than the operands.
   auto type = tensorType(result);

@@ -26,6 +26,14 @@ bool paysToStore(gir::ContractOp product, unsigned operand, const SizeFacts &fac
 std::optional<int64_t> alignmentOfCopy(gir::TensorType type, const SizeFacts &facts,
                                        int64_t rowAlignment);
 
+/// The last of the elementwise operations that only follow each other from `value` on: it is as
+/// well stored as the value. Of several, the narrowest.
+mlir::Value endOfMaps(mlir::Value value);
+
+/// How often the elements of a value are computed if nothing stores it: once for each reduction
+/// and each result that elementwise operations and views lead to, more often for contractions.
+unsigned passesOver(mlir::Value value);
+
 /// A computed operand of a contraction that reads each of its elements so often that storing it
 /// first pays: the operand, or the value that it is a view of. `stored` values are in memory. Null
 /// if there is none.

@@ -421,7 +421,9 @@ def GraphAlignOperands : Pass<"gir-align-operands", "::mlir::func::FuncOp"> {
 def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
   let summary = "store computed operands of contractions before they are multiplied";
   let description = [{
-    Stores a computed operand of a large contraction with `gir.materialize`.
+    Stores a computed operand of a large contraction with `gir.materialize`, and reductions of 16
+    elements and more whose results vary along the K dimension of a contraction: each CTA of the
+    contraction would compute all of those in its tiles.
 
     **Why.** Tensor cores are fed by asynchronous copies from global memory. A computed operand,
     such as a normalized row, passes through registers instead, once for each tile of the other
@@ -573,7 +575,9 @@ def GraphUnrollWindows : Pass<"gir-unroll-windows", "::mlir::func::FuncOp"> {
     **Input form.** Graph IR without composite operations.
 
     **Output form.** The same, with maps in place of such reductions. Sums are maps in the type in
-    which they accumulate.
+    which they accumulate. A result of 16 terms and more that several reductions, results or tiles
+    of a contraction read is stored with `gir.materialize`, with the elementwise operations that
+    follow it.
 
     **Declines.** Windows whose size a call determines, and reductions of bools, stay. The pass cannot
     fail.
