@@ -81,6 +81,24 @@ protected:
     choose(LaunchField::NumWarps, std::clamp<int64_t>(warps, fewest, 32));
   }
 
+  int64_t accumulatorBytes() const { return std::max<int64_t>(4, shape.elementBytes); }
+
+  /// Halves the tiles of a matrix with these sides, the last side first, until shared memory can
+  /// convert its layout: some chips have less than others.
+  void fitConversion(const std::vector<std::string> &first, const std::vector<std::string> &last,
+                     int64_t bytes) {
+    constexpr int64_t least = 16;
+    auto isTooLarge = [&] {
+      return machine.tilesInRegisters && machine.sharedOfBlock &&
+             bytes * extentOf(first) * extentOf(last) > machine.sharedOfBlock;
+    };
+    for (const std::vector<std::string> *side : {&last, &first})
+      for (const std::string &name : *side)
+        if (Dim *dim = find(name))
+          while (isTooLarge() && dim->tile > least)
+            dim->tile /= 2;
+  }
+
   /// Whether the operands are f32 that are rounded to tf32.
   bool areWords() const { return shape.storageBytes == 4; }
   /// Whether the size of a row of 16-bit elements is a multiple of 16 bytes.

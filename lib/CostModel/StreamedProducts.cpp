@@ -160,3 +160,45 @@ bool tessera::paysToStoreProducts(const MachineModel &machine, const SizeFacts &
   return machine.isGpu && shape.onTensorCores &&
          StreamedProducts(machine, facts, shape).paysToStore();
 }
+
+static double elementsOf(gir::TensorType type, const SizeFacts &facts) {
+  double elements = 1;
+  for (SymExpr size : type.getShape())
+    elements *= double(std::max<int64_t>(1, facts.hint(size)));
+  return elements;
+}
+
+/// The bytes of a function's arguments and results.
+static double interfaceBytes(mlir::func::FuncOp function, const SizeFacts &facts) {
+  double bytes = 0;
+  auto add = [&](mlir::Type type) {
+    if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
+      bytes +=
+          elementsOf(tensor, facts) * double(tensor.getElementType().getIntOrFloatBitWidth()) / 8;
+  };
+  llvm::for_each(function.getArgumentTypes(), add);
+  llvm::for_each(function.getResultTypes(), add);
+  return bytes;
+}
+
+bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &facts,
+                              gir::ContractOp product, unsigned kernels) {
+  // Inside a stream a contraction takes about twice as long as alone. Memory is worth time.
+  constexpr double timesLonger = 2, timesWorth = 4;
+  gir::TensorType type = product.getResult().getType();
+  double elements = elementsOf(type, facts);
+  double flop = 2;
+  for (SymExpr size : llvm::cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
+    flop *= double(std::max<int64_t>(1, facts.hint(size)));
+  // Sums of narrow elements are stored as they were accumulated.
+  unsigned width = product.getLhs().getType().getElementType().getIntOrFloatBitWidth();
+  double bytes = elements * std::max(4.0, double(width) / 8);
+  const Roofline &roofline = machine.roofline;
+  double rate = width <= 16   ? roofline.mma16
+                : width <= 32 ? roofline.mma32
+                              : std::max(roofline.mma64, roofline.vectorFlops / 64);
+  double recomputed = timesLonger * (kernels - 1) * flop / rate;
+  double stored = (kernels + 1) * bytes / roofline.bytesPerSecond + roofline.launchSeconds;
+  return bytes > interfaceBytes(product->getParentOfType<mlir::func::FuncOp>(), facts) &&
+         recomputed < timesWorth * stored;
+}

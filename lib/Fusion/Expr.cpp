@@ -48,7 +48,8 @@ static bool same(const ExprNode &a, const ExprNode &b) {
                                       : std::isnan(a.number) && std::isnan(b.number);
   return a.kind == b.kind && a.type == b.type && numbers && a.index == b.index &&
          a.tensor == b.tensor && a.indices == b.indices && a.op == b.op && a.monoid == b.monoid &&
-         a.over == b.over && a.isExplicit == b.isExplicit && a.state == b.state && a.args == b.args;
+         a.over == b.over && a.isExplicit == b.isExplicit && a.isAtMostZero == b.isAtMostZero &&
+         a.state == b.state && a.args == b.args;
 }
 
 Expr ExprPool::intern(ExprNode node) {
@@ -355,10 +356,20 @@ Expr ExprPool::state(unsigned number, mlir::Type type, DimSet dims) {
   return intern(std::move(node));
 }
 
+Expr ExprPool::atMostZero(Expr e) {
+  if (e->kind != ExprNode::Map || e->isAtMostZero)
+    return e;
+  ExprNode node = *e;
+  node.isAtMostZero = true;
+  return intern(std::move(node));
+}
+
 Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
   switch (e->kind) {
-  case ExprNode::Map:
-    return map(e->op, args, e->loc);
+  case ExprNode::Map: {
+    Expr result = map(e->op, args, e->loc);
+    return e->isAtMostZero ? atMostZero(result) : result;
+  }
   case ExprNode::Cast:
     return cast(args[0], e->type, e->isExplicit, e->loc);
   case ExprNode::Reduce:

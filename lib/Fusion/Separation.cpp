@@ -75,7 +75,8 @@ bool Separator::splitExponent(Expr e, double scale, Linear &alpha, Linear &beta)
   return true;
 }
 
-/// Whether an exponential is a factor of the whole value, so that it can overflow.
+/// Whether an exponential is a factor of the whole value, so that it can overflow. Relative to a
+/// maximum that is known, it cannot.
 bool Separator::computeExponential(Expr e) {
   switch (e->kind) {
   case ExprNode::Cast:
@@ -84,7 +85,7 @@ bool Separator::computeExponential(Expr e) {
     switch (e->op) {
     case ScalarOp::Exp:
     case ScalarOp::Exp2:
-      return hasX(e);
+      return hasX(e) && !(e->args[0]->isAtMostZero && !hasR(e));
     case ScalarOp::Mul:
     case ScalarOp::Div:
       return hasExponential(e->args[0]) || hasExponential(e->args[1]);

@@ -11,6 +11,7 @@
 #define TESSERA_COSTMODEL_STREAMEDPRODUCTS_H
 
 #include "tessera/CostModel/CostModel.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
 
 namespace tessera {
 
@@ -19,6 +20,11 @@ namespace tessera {
 /// cost model chose for the kernel.
 bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape);
+
+/// Whether each of several kernels computes a contraction again: its result would take more memory
+/// than all arguments and results of the function, and storing it is not much faster.
+bool paysToRecompute(const MachineModel &machine, const SizeFacts &facts, gir::ContractOp product,
+                     unsigned kernels);
 
 } // namespace tessera
 

@@ -56,6 +56,7 @@ struct ExprNode {
   ReduceOp monoid = ReduceOp::Sum;
   std::vector<std::string> over;
   bool isExplicit = false;
+  bool isAtMostZero = false; ///< Map: its value is at most zero, or NaN
   unsigned state = 0;
   llvm::SmallVector<Expr, 3> args;
   DimSet dims; ///< free dimensions
@@ -101,6 +102,8 @@ public:
   std::vector<GatherIndex> gathersIn(llvm::ArrayRef<SymExpr> indices) const;
   Expr load(mlir::Value tensor, std::vector<SymExpr> indices, mlir::Type type, mlir::Location loc);
   Expr map(ScalarOp op, llvm::ArrayRef<Expr> args, mlir::Location loc);
+  /// The same value, which is known to be at most zero, or NaN.
+  Expr atMostZero(Expr e);
   Expr cast(Expr value, mlir::Type type, bool isExplicit, mlir::Location loc);
   Expr reduce(ReduceOp monoid, std::vector<std::string> over, Expr body, mlir::Location loc,
               mlir::Value origin);

@@ -43,6 +43,10 @@ struct Masks {
       inProduct(e->args[0]);
       inProduct(e->args[1]);
     }
+    if (e->op == ScalarOp::Div)
+      inProduct(e->args[0]);
+    if (e->op == ScalarOp::Exp)
+      inExponent(e->args[0]);
     if (e->op == ScalarOp::Where && e->args[2]->isConstant(0)) {
       conditionOf[e] = e->args[0];
       inProduct(e->args[1]);

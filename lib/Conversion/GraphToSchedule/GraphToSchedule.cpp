@@ -414,16 +414,23 @@ private:
   }
 
   /// A reduction that several kernels would compute, and that merging them does not share, is
-  /// stored.
+  /// stored, unless it is a contraction that is better computed again.
   std::optional<Cut> sharedReduction(const Kernels &trial) {
     std::map<void *, unsigned> count;
     for (auto &kernel : trial)
       for (void *origin : reductions(*kernel))
-        if (++count[origin] > 1) {
-          mlir::Value value = mlir::Value::getFromOpaquePointer(origin);
-          if (!stored.contains(value))
-            return Cut{value, "several kernels use it"};
-        }
+        ++count[origin];
+    std::set<void *> seen;
+    for (auto &kernel : trial)
+      for (void *origin : reductions(*kernel)) {
+        if (seen.insert(origin).second)
+          continue;
+        mlir::Value value = mlir::Value::getFromOpaquePointer(origin);
+        auto contract = value.getDefiningOp<gir::ContractOp>();
+        bool isRecomputed = contract && paysToRecompute(machine, facts, contract, count[origin]);
+        if (!isRecomputed && !stored.contains(value))
+          return Cut{value, "several kernels use it"};
+      }
     return std::nullopt;
   }
 

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace tessera;
@@ -92,6 +93,10 @@ private:
                  " is one sum once its statistics are known";
         return false;
       }
+      if (sep.hasR(level->args[0]) && takesSeveralProducts(level, *terms, sep, pass)) {
+        reason = describe(level) + " is one sum of products once its statistics are known";
+        return false;
+      }
       pairs[level] = finalise(level, *terms, pass);
       return true;
     }
@@ -117,6 +122,34 @@ private:
     pairs[level] = {Linear(),
                     accumulator(level->monoid, -1, knownResolved(level->args[0], sep), pass)};
     return true;
+  }
+
+  /// Whether a level takes several sums of products with the same weights, none of which is a state
+  /// already. Each needs the accumulators and the time of a contraction.
+  bool takesSeveralProducts(Expr level, llvm::ArrayRef<SeparatedTerm> terms, Separator &sep,
+                            int pass) {
+    DimSet stream = plan.streamSet();
+    std::vector<const SeparatedTerm *> products;
+    for (const SeparatedTerm &term : terms) {
+      DimSet dims = term.b->dims, weights = term.beta.build(pool, term.b->type)->dims;
+      dims.insert(weights.begin(), weights.end());
+      bool hasSides = false;
+      visitExprs({term.b}, [&](Expr e) {
+        hasSides |= e->kind == ExprNode::Load && e->dependsOn(stream) &&
+                    !llvm::includes(e->dims, level->dims);
+      });
+      Expr value = knownResolved(term.b, sep);
+      bool isThere = llvm::any_of(plan.states, [&](const StreamState &state) {
+        return state.value == value && state.pass == unsigned(pass);
+      });
+      if (hasSides && !isThere && llvm::includes(dims, level->dims))
+        products.push_back(&term);
+    }
+    return llvm::any_of(products, [&](const SeparatedTerm *term) {
+      return llvm::count_if(products, [&](const SeparatedTerm *other) {
+               return other->beta == term->beta;
+             }) > 1;
+    });
   }
 
   /// An extremum of what is chosen where x is its own extremum m, and of `other` elsewhere; null if

@@ -14,6 +14,7 @@
 #include "Contraction.h"
 #include "FlattenRow.h"
 #include "Levels.h"
+#include "tessera/CostModel/StreamedProducts.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
@@ -380,9 +381,23 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
   return std::nullopt;
 }
 
+/// A level that another one uses: the last of them.
+Expr usedLevel(const KernelPlan &plan) {
+  Expr used = nullptr;
+  for (Expr r : allReductions(plan))
+    if (isLevel(plan, r))
+      visitExprs({r->args[0]}, [&](Expr e) {
+        if (isLevel(plan, e) && e->origin && (!used || e->id > used->id))
+          used = e;
+      });
+  return used;
+}
+
 /// A contraction inside a block that several passes need is computed once and stored, unless it is
-/// short.
-std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, KernelPlan &plan) {
+/// short. If it is better computed again, the passes are kernels: what the first ones determine is
+/// stored.
+std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts,
+                                       const MachineModel &machine, KernelPlan &plan) {
   llvm::MapVector<Expr, std::set<int>> passesOf;
   auto note = [&](Expr root, int pass) {
     visitExprs({root}, [&](Expr e) {
@@ -401,8 +416,13 @@ std::optional<Cut> checkRepeatedPasses(ExprPool &pool, const SizeFacts &facts, K
     double steps = 1;
     for (const std::string &dim : reduce->over)
       steps *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
-    if (passes.size() > 1 && steps > 24)
-      return Cut{reduce->origin, "several passes need it and it is expensive to compute"};
+    if (passes.size() < 2 || steps <= 24)
+      continue;
+    auto product = reduce->origin ? reduce->origin.getDefiningOp<gir::ContractOp>() : nullptr;
+    Expr statistic = usedLevel(plan);
+    if (product && statistic && paysToRecompute(machine, facts, product, passes.size()))
+      return Cut{statistic->origin, "the passes after it compute contractions again"};
+    return Cut{reduce->origin, "several passes need it and it is expensive to compute"};
   }
   return std::nullopt;
 }
@@ -471,5 +491,5 @@ std::optional<Cut> tessera::planStreams(ExprPool &pool, const SizeFacts &facts,
     return cut;
   if (auto cut = planLevels(pool, plan, keepsRows(pool, facts, machine, plan)))
     return cut;
-  return checkRepeatedPasses(pool, facts, plan);
+  return checkRepeatedPasses(pool, facts, machine, plan);
 }

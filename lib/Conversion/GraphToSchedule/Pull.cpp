@@ -9,6 +9,8 @@
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
 
+#include <limits>
+
 using namespace tessera;
 
 static gir::TensorType tensorType(mlir::Value value) {
@@ -115,6 +117,66 @@ bool Puller::isOfGroups(llvm::ArrayRef<SymExpr> index) const {
     return llvm::all_of(e.operands(), isQuotient);
   };
   return hasDivision(pool, index) && llvm::all_of(index, isQuotient);
+}
+
+static bool isConstant(mlir::Value value, double number) {
+  auto constant = value.getDefiningOp<gir::ConstantOp>();
+  auto attr = constant ? llvm::dyn_cast<mlir::FloatAttr>(constant.getValue()) : mlir::FloatAttr();
+  return attr && attr.getValueAsDouble() == number;
+}
+
+/// Whether no element of `x` is larger than the one of `bound` at its index: the bound is a maximum
+/// of x along dimensions that it is broadcast to, or a constant where all of these are -inf.
+static bool isMaximumOf(mlir::Value bound, mlir::Value x) {
+  // Which dimension of x each dimension of the value is, -1: it has size 1.
+  auto at = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(x).getRank()));
+  for (mlir::Operation *op = bound.getDefiningOp(); op; op = bound.getDefiningOp()) {
+    if (auto reduce = llvm::dyn_cast<gir::ReduceOp>(op)) {
+      llvm::SmallVector<int64_t> kept;
+      for (int64_t dim = 0; dim < tensorType(x).getRank(); ++dim)
+        if (!llvm::is_contained(reduce.getDims(), dim))
+          kept.push_back(dim);
+      return reduce.getReduceOp() == ReduceOp::Max && reduce.getInput() == x && at == kept;
+    }
+    if (auto broadcast = llvm::dyn_cast<gir::BroadcastOp>(op)) {
+      llvm::SmallVector<int64_t> inner;
+      for (int64_t dim : broadcast.getDims())
+        inner.push_back(at[dim]);
+      at = inner;
+    } else if (auto reshape = llvm::dyn_cast<gir::ReshapeOp>(op)) {
+      auto isOne = [](SymExpr size) { return size.isConstant(1); };
+      llvm::ArrayRef<SymExpr> shape = tensorType(bound).getShape();
+      llvm::SmallVector<int64_t> inner;
+      llvm::SmallVector<SymExpr> outerSizes, innerSizes;
+      for (auto [dim, size] : llvm::zip_equal(at, shape))
+        if (!isOne(size)) {
+          inner.push_back(dim);
+          outerSizes.push_back(size);
+        }
+      at.clear();
+      unsigned next = 0;
+      for (SymExpr size : tensorType(reshape.getInput()).getShape()) {
+        if (!isOne(size))
+          innerSizes.push_back(size);
+        at.push_back(isOne(size) || next == inner.size() ? -1 : inner[next++]);
+      }
+      if (outerSizes != innerSizes)
+        return false;
+    } else if (auto map = llvm::dyn_cast<gir::MapOp>(op);
+               map && map.getScalarOp() == ScalarOp::Where) {
+      auto isEmpty = map.getOperand(0).getDefiningOp<gir::MapOp>();
+      if (!isEmpty || isEmpty.getScalarOp() != ScalarOp::Eq ||
+          isEmpty.getOperand(0) != map.getOperand(2) ||
+          !isConstant(isEmpty.getOperand(1), -std::numeric_limits<double>::infinity()))
+        return false;
+      bound = map.getOperand(2);
+      continue;
+    } else if (!llvm::isa<gir::MaterializeOp>(op)) {
+      return false;
+    }
+    bound = op->getOperand(0);
+  }
+  return false;
 }
 
 /// Whether an operation reduces what is no product of two operands.
@@ -275,7 +337,9 @@ Expr Puller::pullBody(gir::GraphOpInterface op, const IterationPoint &point,
     llvm::SmallVector<Expr, 3> args;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       args.push_back(widened(op, operand(i)));
-    return pool.map(body.op, args, loc);
+    Expr result = pool.map(body.op, args, loc);
+    bool isRelative = body.op == ScalarOp::Sub && isMaximumOf(op->getOperand(1), op->getOperand(0));
+    return isRelative ? pool.atMostZero(result) : result;
   }
   case gir::ScalarBody::Product:
     return pool.mul(widened(op, operand(0)), widened(op, operand(1)));

@@ -702,6 +702,14 @@ func.func @slice(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @slice_empty(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected a slice of size 0 at a multiple of it, within 8, got offset 2}}
+  %0 = tile.slice %x at [0, 2] : tensor<4x8xf32> -> tensor<4x0xf32>
+  return
+}
+
+// -----
+
 func.func @slice(%x: tensor<4x8xf32>) {
   // expected-error @+1 {{expected a slice of element type 'f32', got 'f16'}}
   %0 = tile.slice %x at [0, 4] : tensor<4x8xf32> -> tensor<4x4xf16>

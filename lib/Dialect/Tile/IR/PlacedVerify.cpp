@@ -93,7 +93,7 @@ static LogicalResult verifySlice(Operation *op, ArrayRef<int64_t> whole, ArrayRe
     return op->emitOpError() << "expected a slice of rank " << whole.size() << ", got rank "
                              << part.size() << " and " << at.size() << " offsets";
   for (auto [size, most, offset] : llvm::zip(part, whole, at))
-    if (offset < 0 || offset % size || offset + size > most)
+    if (size < 1 || offset < 0 || offset % size || offset > most - size)
       return op->emitOpError() << "expected a slice of size " << size
                                << " at a multiple of it, within " << most << ", got offset "
                                << offset;

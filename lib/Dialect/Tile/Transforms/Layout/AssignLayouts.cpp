@@ -435,8 +435,10 @@ Layout Assignment::withoutDims(const Layout &layout, ArrayRef<int64_t> dims) {
 /// Whether a contraction is to use wgmma: the accumulator has a suitable shape, and TMA will load
 /// what wgmma reads from shared memory.
 bool Assignment::canUseWgmma(MmaOp mma) {
-  // A left operand in registers has 16 bits.
-  bool isLoaded = operandLoad(mma.getLhs()) || getElementTypeOrSelf(mma.getLhs()).isTF32();
+  // A left operand in registers has 16 bits: it is computed, or loaded before the loop.
+  LoadOp load = operandLoad(mma.getLhs());
+  bool isHoisted = load && load->getBlock() != mma->getBlock();
+  bool isLoaded = (load && !isHoisted) || getElementTypeOrSelf(mma.getLhs()).isTF32();
   return groupSums(mma.getMatrix(), warps, spread) &&
          isGroupOperand(mma.getRhs(), 0, coordinates) &&
          (!isLoaded || isGroupOperand(mma.getLhs(), 1, coordinates));
