@@ -57,7 +57,6 @@ MachineModel tessera::machineModel(const CpuDescription &cpu, int64_t cores) {
   }
   machine.detectsStreams = cpu.detectsStreams;
   machine.cpuCosts = cpuCosts(cpu);
-  machine.roofline = Roofline::ofCpu(cpu, cores);
   return machine;
 }
 

@@ -174,8 +174,7 @@ void StreamChooser::chain() {
   // registers for the accumulators.
   for (const KernelShape::Contraction &c : shape.contractions)
     for (const std::string &name : c.over)
-      if (Dim *dim = find(name);
-          dim && dim->role == Dim::Inner && facts.max(dim->size) > dim->tile)
+      if (Dim *dim = find(name); dim && dim->role == Dim::Inner && facts.max(dim->size) > dim->tile)
         dim->tile = std::min<int64_t>(dim->tile, 64);
   // Two CTAs on an SM overlap computation and waiting; accumulators of more than 128 columns
   // leave room for one only. Emulated f32 MMAs need three times the work and more space; others
@@ -184,8 +183,7 @@ void StreamChooser::chain() {
   int64_t room = narrow ? 128 : shape.onTensorCores && !machine.operandsInRegisters ? 64 : 32;
   // If the mask depends on data, or the stream is short, smaller blocks are more often inside or
   // outside as a whole. Shallow ones leave room for four CTAs on an SM.
-  bool isShort =
-      pairs && depth <= 64 && shape.masked && !machine.tilesInRegisters && shortStream();
+  bool isShort = pairs && depth <= 64 && shape.masked && !machine.tilesInRegisters && shortStream();
   int64_t along = shape.dataMasked || isShort ? std::min<int64_t>(room, 64) : room;
   // Operands that lanes hold twice leave registers for short blocks only, which the warps of two
   // CTAs share.

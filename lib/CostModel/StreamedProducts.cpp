@@ -181,24 +181,30 @@ static double interfaceBytes(mlir::func::FuncOp function, const SizeFacts &facts
   return bytes;
 }
 
-bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &facts,
-                              gir::ContractOp product, unsigned kernels) {
-  // Inside a stream a contraction takes about twice as long as alone. Memory is worth time.
-  constexpr double timesLonger = 2, timesWorth = 4;
-  gir::TensorType type = product.getResult().getType();
-  double elements = elementsOf(type, facts);
+/// The multiplications and additions of a contraction.
+static double flopOf(gir::ContractOp product, const SizeFacts &facts) {
   double flop = 2;
   for (SymExpr size : llvm::cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
     flop *= double(std::max<int64_t>(1, facts.hint(size)));
+  return flop;
+}
+
+bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &facts,
+                              gir::ContractOp product, unsigned kernels) {
+  // Inside a stream, all of the K dimension is one tile.
+  constexpr double deepest = 256;
+  double depth = 1;
+  for (int64_t dim : product.getLhsContract())
+    depth *= double(std::max<int64_t>(1, facts.hint(product.getLhs().getType().getDim(dim))));
   // Sums of narrow elements are stored as they were accumulated.
   unsigned width = product.getLhs().getType().getElementType().getIntOrFloatBitWidth();
-  double bytes = elements * std::max(4.0, double(width) / 8);
-  const Roofline &roofline = machine.roofline;
-  double rate = width <= 16   ? roofline.mma16
-                : width <= 32 ? roofline.mma32
-                              : std::max(roofline.mma64, roofline.vectorFlops / 64);
-  double recomputed = timesLonger * (kernels - 1) * flop / rate;
-  double stored = (kernels + 1) * bytes / roofline.bytesPerSecond + roofline.launchSeconds;
-  return bytes > interfaceBytes(product->getParentOfType<mlir::func::FuncOp>(), facts) &&
-         recomputed < timesWorth * stored;
+  double bytes = elementsOf(product.getResult().getType(), facts) * std::max(4.0, width / 8.0);
+  auto function = product->getParentOfType<mlir::func::FuncOp>();
+  // What the caches of a CPU hold is read from there.
+  bool isCached = !machine.isGpu && bytes <= double(machine.l2Bytes * machine.cores);
+  if (isCached || depth > deepest || bytes <= interfaceBytes(function, facts))
+    return false;
+  double all = 0;
+  function.walk([&](gir::ContractOp each) { all += flopOf(each, facts); });
+  return (kernels - 1) * flopOf(product, facts) <= all;
 }

@@ -39,7 +39,7 @@ struct MachineModel {
   int64_t wholeRow = 0;
   /// The alignment in bytes that copies of rows need; 0: none.
   int64_t rowAlignment = 0;
-  /// The peak rates.
+  /// GPU: the peak rates.
   Roofline roofline = {};
   /// FLOP of 16-bit MMAs in the time of a byte of memory, and in that of a launch.
   double flopPerByte() const { return roofline.mma16 / roofline.bytesPerSecond; }

@@ -22,7 +22,8 @@ bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape);
 
 /// Whether each of several kernels computes a contraction again: its result would take more memory
-/// than all arguments and results of the function, and storing it is not much faster.
+/// than all arguments and results of the function, and this is at most as much again as all
+/// contractions of the function.
 bool paysToRecompute(const MachineModel &machine, const SizeFacts &facts, gir::ContractOp product,
                      unsigned kernels);
 

@@ -666,9 +666,12 @@ private:
       shares |= (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce) && !e->dims.empty() &&
                 seen.count(e);
     });
-    // On a GPU, statistics of both rows and columns leave no large tiles.
-    bool isMixed =
-        machine.isGpu && innerReductions(*joined) > innerReductions(a) + innerReductions(b);
+    // On a GPU, statistics of both rows and columns leave no large tiles, nor do inner reductions
+    // of which the other part needs none.
+    unsigned ofFirst = innerReductions(a), ofSecond = innerReductions(b),
+             together = innerReductions(*joined);
+    bool isMixed = machine.isGpu && (together > ofFirst + ofSecond ||
+                                     (ofFirst && ofSecond && together == ofFirst + ofSecond));
     // Rows that a kernel reads again to store them would have a parallel dimension instead, and
     // each tile along it would compute their statistics again.
     bool repeats = streamedOutputs(*joined) < streamedOutputs(a) + streamedOutputs(b);

@@ -343,7 +343,7 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
     DimSet over(r->over.begin(), r->over.end());
     bool isBehind = !r->args[0]->dependsOn(plan.streamSet());
     bool isNested = false;
-    mlir::Value operand; // of the contraction, and a contraction itself
+    gir::ContractOp operand; // of the contraction, and a contraction itself
     visitExprs(
         {r->args[0]},
         [&](Expr e) {
@@ -352,11 +352,11 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
           isNested |= e->dependsOn(over) ||
                       (!isBehind && (isLevel(plan, e) || containsReduction(e->args[0])));
           if (e->dependsOn(over) && e->origin && isContraction(pool, e) && isContraction(pool, r))
-            operand = e->origin;
+            operand = e->origin.getDefiningOp<gir::ContractOp>();
         },
         [&](Expr e) { return !isLevel(plan, e); });
-    if (operand)
-      return Cut{operand, "a contraction reads it along its K dimension"};
+    if (operand && !paysToRecompute(machine, facts, operand, /*kernels=*/1))
+      return Cut{operand.getResult(), "a contraction reads it along its K dimension"};
     if (isNested)
       return Cut{r->origin, "it is a cascade of its own"};
     // How often it is computed: once per tile of every parallel dimension that it lacks.

@@ -55,17 +55,24 @@ public:
   /// the whole persistent loop, whose stages outlive the K loop.
   uint64_t exchanged() {
     SmallVector<PipelinedLoad> all = found;
-    all.append(foundInRemainder);
+    for (const Continuation &next : continuations)
+      all.append(next.loads);
     return exchangedBytesBeside(all, tiles ? tiles : loop, features);
   }
-  /// Returns the last loop that was rewritten: the loop itself, its remainder, or the persistent
-  /// loop.
+  /// Returns the last loop that was rewritten: the loop itself, one that continues it, or the
+  /// persistent loop.
   scf::ForOp rewrite();
   /// Emits a remark for each load that was not found.
   void remarkOthers();
   bool isEmpty() const { return found.empty(); }
 
 private:
+  /// Loops that continue this one, in order, and their loads of the same tiles.
+  struct Continuation {
+    scf::ForOp loop;
+    SmallVector<PipelinedLoad> loads;
+  };
+
   std::optional<PipelinedLoad> matchLoad(LoadOp load);
   remark::detail::InFlightRemark decline(LoadOp load, StringRef name) {
     return remarks ? missed(load, kPass, name) : remark::detail::InFlightRemark();
@@ -73,9 +80,11 @@ private:
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
   /// Assigns the loads to full barriers.
   void groupByBarrier();
-  /// Finds the loop over the remainder, if it continues all loads of this one.
-  void findRemainder();
-  std::optional<PipelinedLoad> matchInRemainder(scf::ForOp next, const PipelinedLoad &load);
+  /// Finds the loops that continue all loads of this one: over blocks without a mask, and over the
+  /// remainder.
+  void findContinuations();
+  std::optional<Continuation> continuationOf(scf::ForOp last);
+  std::optional<PipelinedLoad> matchInContinuation(scf::ForOp next, const PipelinedLoad &load);
   /// Issues the loads of the iteration at a position into a stage, if there is such an iteration.
   void loadIteration(ValueRange position, Value stage);
   /// Rewrites one loop. `before` has the initial values that it carries: the stage that it reads,
@@ -110,8 +119,7 @@ private:
     bool isBounded;
   };
   SmallVector<Source> sources;
-  scf::ForOp remainder; // the loop that continues this one, or null
-  SmallVector<PipelinedLoad> foundInRemainder;
+  SmallVector<Continuation> continuations;
   Value end; // after the last iteration
 };
 } // namespace
@@ -209,7 +217,7 @@ uint64_t TmaLoader::find() {
       bytes += match->type.getAllBytes();
     }
   groupByBarrier();
-  findRemainder();
+  findContinuations();
   // Released stages have empty barriers, too. An array of mbarriers is aligned to 16 bytes.
   unsigned mbarriers = releasesStages(loop->getParentOfType<KernelOp>()) ? 2 : 1;
   return bytes + mbarriers * groups.size() * llvm::alignTo<16>(stages * MbarrierType::kBytes);
@@ -264,9 +272,9 @@ void TmaLoader::groupByBarrier() {
   }
 }
 
-/// The load of the same tiles in the loop over the remainder.
-std::optional<PipelinedLoad> TmaLoader::matchInRemainder(scf::ForOp next,
-                                                         const PipelinedLoad &match) {
+/// The load of the same tiles in a loop that continues this one.
+std::optional<PipelinedLoad> TmaLoader::matchInContinuation(scf::ForOp next,
+                                                            const PipelinedLoad &match) {
   LoadOp load = match.load;
   for (auto other : next.getBody()->getOps<LoadOp>()) {
     Operation *converted = convertedOf(other);
@@ -283,12 +291,14 @@ std::optional<PipelinedLoad> TmaLoader::matchInRemainder(scf::ForOp next,
 
 /// Whether `low` <= `high` is known of a loop's bounds.
 static bool isAtMost(const Coordinates &coordinates, Value low, Value high) {
+  if (low == high)
+    return true;
   if (auto most = high.getDefiningOp<arith::MaxSIOp>())
     return isAtMost(coordinates, low, most.getLhs()) || isAtMost(coordinates, low, most.getRhs());
   if (getConstantIntValue(low) == 0)
     return coordinates.isNonNegative(high);
   std::optional<SymExpr> first = coordinates.expression(low), end = coordinates.expression(high);
-  return low == high || (first && end && (*end - *first).isNonNegative());
+  return first && end && (*end - *first).isNonNegative();
 }
 
 /// Whether `next` begins at the upper bound of `loop`, which is not below its lower bound.
@@ -299,27 +309,38 @@ static bool continues(const Coordinates &coordinates, scf::ForOp loop, scf::ForO
          isAtMost(coordinates, loop.getLowerBound(), loop.getUpperBound());
 }
 
-/// With wgmma, the loop over the partial last tile uses the same stages.
-void TmaLoader::findRemainder() {
-  Operation *op = loop->getNextNode();
+/// The loop that continues `last`, if it loads the same tiles.
+std::optional<TmaLoader::Continuation> TmaLoader::continuationOf(scf::ForOp last) {
+  Operation *op = last->getNextNode();
   while (op && !isa<scf::ForOp>(op))
     op = op->getNextNode();
   auto next = dyn_cast_or_null<scf::ForOp>(op);
-  if (!hasGroups || !next || !continues(coordinates, loop, next) ||
-      getConstantIntValue(next.getStep()) != 1 || getConstantIntValue(loop.getStep()) != 1)
-    return;
+  if (!next || !continues(coordinates, last, next) || getConstantIntValue(next.getStep()) != 1 ||
+      getConstantIntValue(last.getStep()) != 1)
+    return std::nullopt;
   Operation *bound = next.getUpperBound().getDefiningOp();
   if (bound && bound->getBlock() == loop->getBlock() && (tiles || !bound->isBeforeInBlock(loop)))
-    return;
+    return std::nullopt;
+  Continuation continuation{next, {}};
   for (const PipelinedLoad &load : found) {
-    std::optional<PipelinedLoad> other = matchInRemainder(next, load);
-    if (!other) {
-      foundInRemainder.clear();
-      return;
-    }
-    foundInRemainder.push_back(*other);
+    std::optional<PipelinedLoad> other = matchInContinuation(next, load);
+    if (!other)
+      return std::nullopt;
+    continuation.loads.push_back(*other);
   }
-  remainder = next;
+  return continuation;
+}
+
+/// With wgmma, the loops over blocks without a mask and over the partial last tile use the same
+/// stages.
+void TmaLoader::findContinuations() {
+  if (!hasGroups)
+    return;
+  scf::ForOp last = loop;
+  while (std::optional<Continuation> next = continuationOf(last)) {
+    continuations.push_back(*next);
+    last = next->loop;
+  }
 }
 
 void TmaLoader::loadIteration(ValueRange position, Value stage) {
@@ -346,7 +367,9 @@ scf::ForOp TmaLoader::rewrite() {
     LoadOp load = each.load;
     each.buffer = AllocOp::create(builder, loc, each.type);
     bool isBounded =
-        load.getPad().has_value() || (remainder && foundInRemainder[i].load.getPad().has_value());
+        load.getPad().has_value() || llvm::any_of(continuations, [i = i](const Continuation &next) {
+          return LoadOp(next.loads[i].load).getPad().has_value();
+        });
     sources.push_back({load.getLoc(), load.getView(), coordsAtIteration(load, loop, Value()),
                        SmallVector<int64_t>(load.getDims()), isBounded});
   }
@@ -354,8 +377,8 @@ scf::ForOp TmaLoader::rewrite() {
     group.mbarriers = MbarrierAllocOp::create(
         builder, loc, MbarrierType::get(loop.getContext(), stages), group.loads.size());
   end = loop.getUpperBound();
-  if (remainder)
-    end = arith::MaxSIOp::create(builder, loc, end, remainder.getUpperBound());
+  for (Continuation &next : continuations)
+    end = arith::MaxSIOp::create(builder, loc, end, next.loop.getUpperBound());
   SmallVector<Value> position = cursor.begin(builder);
   for (unsigned stage = 0; stage + lag + 1 < stages; ++stage) {
     loadIteration(position, number(stage));
@@ -379,11 +402,12 @@ scf::ForOp TmaLoader::rewrite() {
     before = llvm::to_vector_of<Value>(tiles.getRegionIterArgs().take_back(before.size()));
   }
   loop = rewrite(loop, found, before);
-  for (auto [load, other] : llvm::zip(found, foundInRemainder))
-    other.buffer = load.buffer;
-  scf::ForOp last =
-      remainder ? rewrite(remainder, foundInRemainder, loop.getResults().take_back(before.size()))
-                : loop;
+  scf::ForOp last = loop;
+  for (Continuation &next : continuations) {
+    for (auto [load, other] : llvm::zip_equal(found, next.loads))
+      other.buffer = load.buffer;
+    last = rewrite(next.loop, next.loads, last.getResults().take_back(before.size()));
+  }
   if (!tiles)
     return last;
   auto yield = cast<scf::YieldOp>(tiles.getBody()->getTerminator());
