@@ -47,7 +47,7 @@ def arguments(name: str, heads: int, rows: int, columns: int, depth: int, dtype:
 def test_on_the_cpu(name, dtype):
     if dtype == "bf16":
         pytest.importorskip("ml_dtypes")
-    check_gradients(program(name), *arguments(name, 1, 331, 331, 16, dtype), wrt=(0, 1, 2))
+    check_gradients(program(name), *arguments(name, 1, 1301, 1301, 16, dtype), wrt=(0, 1, 2))
 
 
 @pytest.mark.parametrize("target", ["x86-64-v4", "aarch64", "sm_80", "sm_90"])
@@ -72,7 +72,7 @@ def test_no_scores_are_stored(name, target):
 def test_on_the_simulator(name, depth):
     pytest.importorskip("ml_dtypes")
     gradient = tsr.grad(program(name), (0, 1, 2))
-    values = arguments(name, 1, 300, 300, depth, "bf16")
+    values = arguments(name, 1, 7 * depth + 5, 7 * depth + 5, depth, "bf16")
     simulation = gradient.simulate(*values, target="sm_90", seeds=1)
     assert simulation.ok, simulation.text
     assert all(result["wrong"] == 0 for result in simulation.report["results"])

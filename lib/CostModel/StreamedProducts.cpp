@@ -168,17 +168,16 @@ static double elementsOf(gir::TensorType type, const SizeFacts &facts) {
   return elements;
 }
 
-/// The bytes of a function's arguments and results.
-static double interfaceBytes(mlir::func::FuncOp function, const SizeFacts &facts) {
-  double bytes = 0;
+/// The elements of a function's arguments and results.
+static double interfaceElements(mlir::func::FuncOp function, const SizeFacts &facts) {
+  double elements = 0;
   auto add = [&](mlir::Type type) {
     if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
-      bytes +=
-          elementsOf(tensor, facts) * double(tensor.getElementType().getIntOrFloatBitWidth()) / 8;
+      elements += elementsOf(tensor, facts);
   };
   llvm::for_each(function.getArgumentTypes(), add);
   llvm::for_each(function.getResultTypes(), add);
-  return bytes;
+  return elements;
 }
 
 /// The multiplications and additions of a contraction.
@@ -196,13 +195,13 @@ bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &fact
   double depth = 1;
   for (int64_t dim : product.getLhsContract())
     depth *= double(std::max<int64_t>(1, facts.hint(product.getLhs().getType().getDim(dim))));
-  // Sums of narrow elements are stored as they were accumulated.
-  unsigned width = product.getLhs().getType().getElementType().getIntOrFloatBitWidth();
-  double bytes = elementsOf(product.getResult().getType(), facts) * std::max(4.0, width / 8.0);
+  // Sums of narrow elements are stored as they were accumulated. What the caches of a CPU hold is
+  // read from there.
+  constexpr double sumBytes = 4;
+  double elements = elementsOf(product.getResult().getType(), facts);
   auto function = product->getParentOfType<mlir::func::FuncOp>();
-  // What the caches of a CPU hold is read from there.
-  bool isCached = !machine.isGpu && bytes <= double(machine.l2Bytes * machine.cores);
-  if (isCached || depth > deepest || bytes <= interfaceBytes(function, facts))
+  bool isCached = !machine.isGpu && elements * sumBytes <= double(machine.l2Bytes * machine.cores);
+  if (isCached || depth > deepest || elements <= interfaceElements(function, facts))
     return false;
   double all = 0;
   function.walk([&](gir::ContractOp each) { all += flopOf(each, facts); });

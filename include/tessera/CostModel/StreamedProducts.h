@@ -21,9 +21,9 @@ namespace tessera {
 bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape);
 
-/// Whether each of several kernels computes a contraction again: its result would take more memory
-/// than all arguments and results of the function, and this is at most as much again as all
-/// contractions of the function.
+/// Whether each of several kernels computes a contraction again: its result has more elements than
+/// all arguments and results of the function, and this is at most as much work as all contractions
+/// of the function.
 bool paysToRecompute(const MachineModel &machine, const SizeFacts &facts, gir::ContractOp product,
                      unsigned kernels);
 

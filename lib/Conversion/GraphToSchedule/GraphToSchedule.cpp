@@ -542,25 +542,41 @@ private:
     return result;
   }
 
+  /// Whether a kernel reads one of these tensors from a group of kernels.
+  static bool reads(const std::set<void *> &loads, const Kernel &group) {
+    return llvm::any_of(group.roots, [&](const Root &root) {
+      return root.stored && loads.count(root.stored.getAsOpaquePointer());
+    });
+  }
+
   /// Joins kernels that read the same tensors along the same dimensions and do not wait for each
-  /// other.
+  /// other. A kernel may wait for others that do not wait for the one which it joins: these move in
+  /// front of that.
   Kernels mergedGroups() {
     Kernels groups;
     for (auto &kernel : kernels) {
-      bool merged = false;
-      // Moving this kernel up to an earlier one must not overtake what it reads.
       std::set<void *> mine = loadsOf(*kernel);
+      std::vector<size_t> waitsFor; // of the groups behind number i, the last one first
+      bool merged = false;
       for (size_t i = groups.size(); i-- > 0 && !merged;) {
-        if (auto joined = join(*groups[i], *kernel)) {
+        std::set<void *> theirs = loadsOf(*groups[i]);
+        bool readsDirectly = reads(mine, *groups[i]), isOfOthers = false;
+        for (size_t other : waitsFor)
+          isOfOthers |= reads(loadsOf(*groups[other]), *groups[i]);
+        bool mayShare = readsDirectly ||
+                        llvm::any_of(mine, [&](void *tensor) { return theirs.count(tensor) > 0; });
+        std::unique_ptr<Kernel> joined =
+            mayShare && !isOfOthers ? join(*groups[i], *kernel) : nullptr;
+        if (joined) {
           groups[i] = std::move(joined);
+          for (size_t other : llvm::reverse(waitsFor)) {
+            std::rotate(groups.begin() + i, groups.begin() + other, groups.begin() + other + 1);
+            ++i;
+          }
           merged = true;
-          break;
+        } else if (readsDirectly || isOfOthers) {
+          waitsFor.push_back(i);
         }
-        bool reads = false;
-        for (const Root &root : groups[i]->roots)
-          reads |= root.stored && mine.count(root.stored.getAsOpaquePointer());
-        if (reads)
-          break;
       }
       if (!merged) {
         auto copy = std::make_unique<Kernel>();

@@ -272,6 +272,22 @@ bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel
   return again > 0.15 * total && again > launch;
 }
 
+/// Whether a level is little work beside what the kernel stores along its stream: stored first, it
+/// leaves that to any number of CTAs or grid tasks.
+bool isBesideStored(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
+                    const KernelPlan &plan, Expr level) {
+  constexpr double part = 16;
+  double fewest = machine.isGpu ? 1 << 22 : 1 << 17, most = 0; // elements
+  for (const KernelOutput &output : plan.outputs) {
+    double elements = 1;
+    for (const std::string &dim : output.expr->dims)
+      elements *= std::max<int64_t>(1, facts.hint(pool.dimSize(dim)));
+    if (output.expr->dependsOn(plan.streamSet()))
+      most = std::max(most, elements);
+  }
+  return most > fewest && work(pool, facts, level) * part < most;
+}
+
 /// Whether something that goes along the stream has other dimensions than what is reduced there:
 /// the side of a product.
 bool multiplies(const KernelPlan &plan) {
@@ -336,6 +352,8 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
           !multiplies(plan) && isExpensiveAgain(pool, facts, machine, plan, r, beside, total);
       if (isExpensive)
         return Cut{r->origin, "computing it again for every tile would cost more than storing it"};
+      if (isBesideStored(pool, facts, machine, plan, r))
+        return Cut{r->origin, "what is stored along its dimension is far more"};
       continue;
     }
     // After the stream it may use statistics and other reductions, if these have none of its

@@ -77,3 +77,20 @@ func.func @power(%x: !gir.tensor<M, f32>) -> !gir.tensor<f32> {
   %2 = gir.reduce sum %1 dims [0] : !gir.tensor<M, f32> -> !gir.tensor<f32>
   return %2 : !gir.tensor<f32>
 }
+
+// A sum over few elements along a dimension of what is stored would make a stream of it: it is stored first. The other
+// two results share rows, and their kernel waits for the sum.
+// CHECK-LABEL: func.func @small_sum_beside
+// CHECK: sched.kernel @small_sum_beside_0({{.*}} -> (%{{.*}} : !gir.tensor<f32>)
+// CHECK: sched.kernel @small_sum_beside_1({{.*}} -> (%{{.*}} : !gir.tensor<8192, f32>, %{{.*}} : !gir.tensor<8192, 8192, f32>)
+// CHECK-NEXT: dims [parallel i = 8192 tile {{[0-9]+}}, stream i1 = 8192 tile
+// CHECK-NOT: sched.kernel
+func.func @small_sum_beside(%x: !gir.tensor<8192, 8192, f32> {gir.contiguous}, %w: !gir.tensor<8192, f32> {gir.contiguous}) -> (!gir.tensor<8192, f32>, !gir.tensor<8192, 8192, f32>) {
+  %m = gir.reduce max %x dims [1] : !gir.tensor<8192, 8192, f32> -> !gir.tensor<8192, f32>
+  %c = gir.reduce sum %w dims [0] : !gir.tensor<8192, f32> -> !gir.tensor<f32>
+  %cb = gir.broadcast %c dims [] : !gir.tensor<f32> -> !gir.tensor<8192, 8192, f32>
+  %mb = gir.broadcast %m dims [0] : !gir.tensor<8192, f32> -> !gir.tensor<8192, 8192, f32>
+  %s = gir.map sub(%x, %mb) : (!gir.tensor<8192, 8192, f32>, !gir.tensor<8192, 8192, f32>) -> !gir.tensor<8192, 8192, f32>
+  %d = gir.map div(%s, %cb) : (!gir.tensor<8192, 8192, f32>, !gir.tensor<8192, 8192, f32>) -> !gir.tensor<8192, 8192, f32>
+  return %m, %d : !gir.tensor<8192, f32>, !gir.tensor<8192, 8192, f32>
+}

@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=sm_90:ptx' | FileCheck %s
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s --check-prefix=CPU
 
-// The gradients of an attention. Scores would take more memory than all arguments and results: three kernels compute
+// The gradients of an attention. Scores would be more elements than all arguments and results: three kernels compute
 // them again, and statistics of the rows alone are stored. An exponential relative to a stored maximum needs no gauge.
 // CHECK-LABEL: func.func @gradients
 // CHECK: %[[STATISTICS:.*]]:3 = sched.kernel @gradients_0({{.*}} -> (%{{.*}} : !gir.tensor<S, f32>, %{{.*}} : !gir.tensor<S, f32>, %{{.*}} : !gir.tensor<S, f32>)
