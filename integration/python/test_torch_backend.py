@@ -166,3 +166,38 @@ def test_narrow_attention(monkeypatch, dtype, causal):
     torch.compile(f, backend=backend)(q.requires_grad_(), k, v).sum().backward()
     assert traced[0] == {torch.float32}
     assert not torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_are_computed_again(monkeypatch, masked, dynamic):
+    """On GPUs, forward saves no scores, probabilities or masks for backward."""
+    saved = []
+    real = tessera_fx.compile_graph
+
+    def compile_graph(module, *rest):
+        results = next(node for node in module.graph.nodes if node.op == "output").args[0]
+        values = [one.meta["val"] for one in results if isinstance(one, torch.fx.Node)]
+        tensors = [one for one in values if isinstance(one, torch.Tensor)]
+        saved.extend(one.shape[-2:] for one in tensors if one.dim() > 1)
+        return real(module, *rest)
+
+    monkeypatch.setattr("tessera.dynamo.compile_graph", compile_graph)
+    monkeypatch.setattr("tessera.dynamo._on_gpu", lambda values: True)
+
+    def f(qkv, w):
+        q, k, v = qkv.unbind(2)
+        q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=masked) * w
+
+    compiled = torch.compile(f, backend=backend)
+    for size in (60, 72):
+        qkv, w = torch.randn(2, size, 3, 4, 8), torch.randn(8)
+        ours, theirs = ([one.clone().requires_grad_() for one in (qkv, w)] for _ in range(2))
+        if dynamic:
+            torch._dynamo.mark_dynamic(ours[0], 1)
+        compiled(*ours).square().sum().backward()
+        f(*theirs).square().sum().backward()
+        for one, other in zip(ours, theirs):
+            near(one.grad, other.grad, 1e-4)
+    assert saved and not any(str(rows) == str(columns) for rows, columns in saved if rows != 1)

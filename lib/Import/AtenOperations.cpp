@@ -248,17 +248,19 @@ static Text sliceScatter(const Node &node) {
   return "tsr.cat((" + parts + "), dim=" + std::to_string(*dim) + ")";
 }
 
+/// An index that is replaced: what is before it, the new elements, what is behind it.
 static Text selectScatter(const Node &node) {
   const TensorInfo *self = node.tensor("self");
   std::optional<size_t> dim = self ? node.dim("dim", self->rank()) : std::nullopt;
   std::optional<int64_t> index = node.integer("index");
-  if (!dim || !index || hasNamedSizes(node))
+  if (!dim || !index || !node.tensor("src"))
     return std::nullopt;
-  std::string at = std::to_string(*dim), place = std::to_string(*index);
-  if (*index < 0)
-    place = self->shape[*dim] + " - " + std::to_string(-*index);
-  return "tsr.where(tsr.iota(" + shapeOf(node) + ", dim=" + at + ") == " + place + ", " +
-         node["src"] + ".unsqueeze(" + at + "), " + node["self"] + ")";
+  std::string at = std::to_string(*dim), place = std::to_string(*index), parts;
+  std::string next = *index == -1 ? self->shape[*dim] : std::to_string(*index + 1);
+  if (*index)
+    parts = indexed(node["self"], *dim, ":" + place) + ", ";
+  return "tsr.cat((" + parts + node["src"] + ".unsqueeze(" + at + "), " +
+         indexed(node["self"], *dim, next + ":") + "), dim=" + at + ")";
 }
 
 /// `x[i, :, j]`. The number of elements that a mask selects is not known.

@@ -361,7 +361,7 @@ private:
       if (std::optional<llvm::StringRef> size = input.getString("size"))
         lines.push_back(name + " = " + size->str());
       else
-        all.push_back({name, name + ": int", false});
+        all.push_back({name, name + ": " + input.getString("number").value_or("int").str(), false});
       return;
     }
     values[name] = {*info};

@@ -1,15 +1,16 @@
 """`torch.compile(model, backend="tessera")`.
 
 AOTAutograd traces a graph of Dynamo into forward and backward graphs of ATen operations. Attention
-is traced as mathematics, and the scheduler fuses it again. Without gradients, 16-bit attention has
-contractions of 16-bit operands with sums in fp32, as PyTorch's fused kernels have; with gradients,
-what is saved for them is fp32.
+is traced as mathematics, and the scheduler fuses it again. 16-bit attention has contractions of
+16-bit operands with sums in fp32, as PyTorch's fused kernels have. On GPUs backward computes scores
+again; on CPUs, where it reads them, what is saved of 16-bit attention is fp32.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +35,10 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
 
 
 def decompositions() -> dict:
-    """How operations become those of core ATen."""
-    return {**core_aten_decompositions(), torch.ops.aten.native_dropout.default: _dropout}
+    """How operations become those of core ATen. The gradient of an index is a concatenation."""
+    table = {**core_aten_decompositions(), torch.ops.aten.native_dropout.default: _dropout}
+    table.pop(torch.ops.aten.select_scatter.default, None)
+    return table
 
 
 @contextmanager
@@ -51,6 +54,73 @@ def attention_as_mathematics(narrow: bool) -> Iterator[None]:
             flags.allow_fp16_bf16_reduction_math_sdp(before)
 
 
+_PRODUCTS = (
+    torch.ops.aten.mm.default,
+    torch.ops.aten.bmm.default,
+    torch.ops.aten.addmm.default,
+)
+_DEEPEST = 256  # of a product that is computed again
+
+
+def _size(size: int | torch.SymInt) -> int:
+    """A size, or what it is in this call."""
+    return size if isinstance(size, int) else size.node.hint or 1
+
+
+def _elements(node: torch.fx.Node) -> int:
+    value = node.meta.get("val")
+    return math.prod(map(_size, value.shape)) if isinstance(value, torch.Tensor) else 0
+
+
+def _on_gpu(values: Iterable[Any]) -> bool:
+    return any(isinstance(one, torch.Tensor) and one.device.type == "cuda" for one in values)
+
+
+def _is_random(node: torch.fx.Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def _recomputed(graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """What backward computes again: products with more elements than their operands together, what
+    follows them without a reduction, such as the probabilities of an attention, and what depends on
+    no input, such as a mask."""
+    sizes: dict[torch.fx.Node, int] = {}
+    for node in graph.nodes:
+        size = _elements(node)
+        if node.op != "call_function" or not size or _is_random(node):
+            continue
+        numbers = (int, float, torch.SymInt, torch.SymFloat)
+        tensors = [
+            one for one in node.all_input_nodes if not isinstance(one.meta.get("val"), numbers)
+        ]
+        if all(one in sizes and not sizes[one] for one in tensors):
+            sizes[node] = 0
+        elif node.target in _PRODUCTS:
+            left, right = node.args[-2:]
+            depth = _size(left.meta["val"].shape[-1])
+            if depth <= _DEEPEST and size > _elements(left) + _elements(right):
+                sizes[node] = size
+        else:
+            largest = max(sizes.get(one, 0) for one in tensors)
+            if largest and size >= largest:
+                sizes[node] = largest
+    return list(sizes)
+
+
+def _partition(
+    joint: torch.fx.GraphModule, inputs: Any, **more: Any
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    """Forward and backward, with the fewest bytes between them."""
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch.utils.checkpoint import CheckpointPolicy
+
+    if _on_gpu(node.meta.get("val") for node in joint.graph.nodes):
+        for node in _recomputed(joint.graph):
+            node.meta.setdefault("recompute", CheckpointPolicy.PREFER_RECOMPUTE)
+            node.meta.setdefault("ac_graph_id", 0)
+    return min_cut_rematerialization_partition(joint, inputs, **more)
+
+
 def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Callable) -> Callable:
     """Traces forward and backward, and compiles each graph."""
     from functorch.compile import make_boxed_func
@@ -63,11 +133,12 @@ def _traced(module: torch.fx.GraphModule, example_inputs: list, compile_one: Cal
         bw_compiler=compiler,
         inference_compiler=compiler,
         decompositions=decompositions(),
+        partition_fn=_partition,
     )
     needs_gradients = torch.is_grad_enabled() and any(
         isinstance(one, torch.Tensor) and one.requires_grad for one in example_inputs
     )
-    with attention_as_mathematics(narrow=not needs_gradients):
+    with attention_as_mathematics(narrow=not needs_gradients or _on_gpu(example_inputs)):
         return trace(module, example_inputs)
 
 

@@ -219,7 +219,8 @@ class Part:
                 if str(value) in sizes and str(value).isidentifier():
                     inputs.append({"name": names[node], "size": str(value)})
                     continue
-                inputs.append({"name": names[node]})
+                number = "float" if isinstance(value, (float, torch.SymFloat)) else "int"
+                inputs.append({"name": names[node], "number": number})
             else:
                 inputs.append({"name": names[node], **(_type(value) or {})})
             given.append(node)
