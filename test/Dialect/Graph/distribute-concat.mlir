@@ -88,3 +88,29 @@ func.func @across(%x: !gir.tensor<4, f32>, %y: !gir.tensor<S, f32>) -> !gir.tens
   %0 = gir.slice %s starts ["2"] steps [1] : !gir.tensor<"S + 4", f32> -> !gir.tensor<"S + 2", f32>
   return %0 : !gir.tensor<"S + 2", f32>
 }
+
+// Concatenations with zeros at different places, such as the gradients of the parts of one tensor, add up to one.
+// CHECK-LABEL: func.func @sum_of_pieces
+// CHECK: %[[C:.*]] = gir.concat 0(%arg0, %arg1, %arg2)
+// CHECK-NEXT: return %[[C]]
+func.func @sum_of_pieces(%a: !gir.tensor<1, N, f32>, %b: !gir.tensor<1, N, f32>, %c: !gir.tensor<1, N, f32>) -> !gir.tensor<3, N, f32> {
+  %one = gir.constant 0.0 : f32 : !gir.tensor<1, N, f32>
+  %two = gir.constant 0.0 : f32 : !gir.tensor<2, N, f32>
+  %0 = gir.concat 0(%two, %c) : (!gir.tensor<2, N, f32>, !gir.tensor<1, N, f32>) -> !gir.tensor<3, N, f32>
+  %1 = gir.concat 0(%one, %b, %one) : (!gir.tensor<1, N, f32>, !gir.tensor<1, N, f32>, !gir.tensor<1, N, f32>) -> !gir.tensor<3, N, f32>
+  %2 = gir.concat 0(%a, %two) : (!gir.tensor<1, N, f32>, !gir.tensor<2, N, f32>) -> !gir.tensor<3, N, f32>
+  %3 = gir.map add(%0, %1) : (!gir.tensor<3, N, f32>, !gir.tensor<3, N, f32>) -> !gir.tensor<3, N, f32>
+  %4 = gir.map add(%3, %2) : (!gir.tensor<3, N, f32>, !gir.tensor<3, N, f32>) -> !gir.tensor<3, N, f32>
+  return %4 : !gir.tensor<3, N, f32>
+}
+
+// Strict numerics keep the sign of a zero.
+// CHECK-LABEL: func.func @strict_sum
+// CHECK: gir.map add
+func.func @strict_sum(%a: !gir.tensor<1, N, f32>, %b: !gir.tensor<1, N, f32>) -> !gir.tensor<2, N, f32> attributes {gir.numerics = {numerics = "strict"}} {
+  %one = gir.constant 0.0 : f32 : !gir.tensor<1, N, f32>
+  %0 = gir.concat 0(%a, %one) : (!gir.tensor<1, N, f32>, !gir.tensor<1, N, f32>) -> !gir.tensor<2, N, f32>
+  %1 = gir.concat 0(%one, %b) : (!gir.tensor<1, N, f32>, !gir.tensor<1, N, f32>) -> !gir.tensor<2, N, f32>
+  %2 = gir.map add(%0, %1) : (!gir.tensor<2, N, f32>, !gir.tensor<2, N, f32>) -> !gir.tensor<2, N, f32>
+  return %2 : !gir.tensor<2, N, f32>
+}

@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Dialect/Graph/Analysis/SizeFacts.h"
+#include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/Pieces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -257,8 +259,28 @@ private:
 };
 
 struct DistributeConcat : gir::impl::GraphDistributeConcatBase<DistributeConcat> {
+  /// Sums of concatenations with zeros at different places are one concatenation. The sign of a
+  /// zero may change.
+  static void joinSums(func::FuncOp function) {
+    SmallVector<gir::MapOp> sums;
+    function.walk([&](gir::MapOp map) {
+      if (map.getScalarOp() == ScalarOp::Add)
+        sums.push_back(map);
+    });
+    for (gir::MapOp sum : sums) {
+      OpBuilder builder(sum);
+      Value joined = gir::joinPieces(builder, sum.getInputs()[0], sum.getInputs()[1]);
+      if (!joined || joined.getType() != sum.getType())
+        continue;
+      sum.replaceAllUsesWith(joined);
+      sum.erase();
+    }
+  }
+
   void runOnOperation() override {
     getOperation()->walk([](func::FuncOp function) {
+      if (gir::numericsOption(function, "numerics") != "strict")
+        joinSums(function);
       SizeFacts facts(function);
       SmallVector<gir::ConcatOp> concats;
       function.walk([&](gir::ConcatOp op) { concats.push_back(op); });

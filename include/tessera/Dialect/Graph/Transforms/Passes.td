@@ -167,7 +167,9 @@ def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
     Applies the users of a `gir.concat` to its parts, so that the concatenation disappears. A
     reduction over the concatenated dimension combines the reductions of the parts, and a
     contraction over it is the sum of the parts' contractions. Maps and views that keep the
-    dimension apply to each part. A slice inside one part is a slice of that part.
+    dimension apply to each part. A slice inside one part is a slice of that part. Before that, the
+    sum of concatenations with zeros at different places becomes one concatenation, such as the
+    gradient of a tensor that is split.
 
     **Why.** A concatenation that is read by one kernel need not be stored. The typical case is a
     row with one extra element, such as an attention sink.
@@ -184,6 +186,7 @@ def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
     - if a user needs it whole: a result, a reshape, a free dimension of a contraction, a slice
       across parts or with a step;
     - if a map combines two values whose concatenated dimensions are at different positions;
+    - if `numerics` is strict and a sum of concatenations with zeros would lose the sign of a zero;
     - if a reduction of booleans is neither `any` nor `all`.
 
     Before:
