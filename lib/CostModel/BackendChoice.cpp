@@ -81,12 +81,15 @@ private:
            });
   }
 
-  /// Whether two contractions are a stream by two warpgroups, with few instructions between the
-  /// two. With a small head dimension, the other backend runs more CTAs at once, which hides their
+  /// Whether contractions are a stream by warpgroups: two with few instructions between them, or
+  /// more. With a small head dimension, the other backend runs more CTAs at once, which hides their
   /// start and end.
   bool isStreamed() const {
     using namespace grouped;
     constexpr int64_t height = 128, brief = 512, fewInstructions = 6;
+    // The tiles of more contractions are chosen by the registers of these warpgroups.
+    if (shape.contractions.size() > 2)
+      return usesWgmma();
     if (shape.contractions.size() != 2 || !usesWgmma() || shape.passes != 1 ||
         shape.streamInstructions > fewInstructions)
       return false;

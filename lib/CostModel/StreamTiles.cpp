@@ -69,12 +69,13 @@ bool StreamChooser::groupStream(int64_t depth) {
 /// The same for more contractions: two warpgroups share the tiles of the stream. Accumulators of
 /// the stream are as wide, and its blocks as long, as registers and shared memory have room for.
 bool StreamChooser::groupStreams(Dim &row, Dim &along) {
-  constexpr int64_t rowsOfGroup = 64, others = 48, most = 248, narrowest = 32, bytes = 2;
+  constexpr int64_t rowsOfGroup = 64, others = 40, most = 248, narrowest = 32, bytes = 2;
   row.tile = bounded(row, 2 * rowsOfGroup);
   along.tile = bounded(along, 128);
-  // 64 rows of f32 take half as many registers of each of 128 threads as they have columns.
+  // 64 rows of f32 take half as many registers of each of 128 threads as they have columns, and an
+  // operand of 16 bits takes a quarter.
   auto registers = [&] {
-    int64_t columns = 0;
+    int64_t columns = along.tile / 2;
     for (const KernelShape::Contraction &c : shape.contractions)
       columns += extentOf(c.columns);
     return columns / 2 + others;

@@ -168,12 +168,12 @@ static double elementsOf(gir::TensorType type, const SizeFacts &facts) {
   return elements;
 }
 
-/// The elements of a function's arguments and results.
-static double interfaceElements(mlir::func::FuncOp function, const SizeFacts &facts) {
+/// The elements of the largest argument or result of a function.
+static double largestElements(mlir::func::FuncOp function, const SizeFacts &facts) {
   double elements = 0;
   auto add = [&](mlir::Type type) {
     if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
-      elements += elementsOf(tensor, facts);
+      elements = std::max(elements, elementsOf(tensor, facts));
   };
   llvm::for_each(function.getArgumentTypes(), add);
   llvm::for_each(function.getResultTypes(), add);
@@ -201,7 +201,7 @@ bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &fact
   double elements = elementsOf(product.getResult().getType(), facts);
   auto function = product->getParentOfType<mlir::func::FuncOp>();
   bool isCached = !machine.isGpu && elements * sumBytes <= double(machine.l2Bytes * machine.cores);
-  if (isCached || depth > deepest || elements <= interfaceElements(function, facts))
+  if (isCached || depth > deepest || elements <= largestElements(function, facts))
     return false;
   double all = 0;
   function.walk([&](gir::ContractOp each) { all += flopOf(each, facts); });

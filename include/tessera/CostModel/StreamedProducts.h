@@ -22,7 +22,7 @@ bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape);
 
 /// Whether each of several kernels computes a contraction again: its result has more elements than
-/// all arguments and results of the function, and this is at most as much work as all contractions
+/// each argument and result of the function, and this is at most as much work as all contractions
 /// of the function.
 bool paysToRecompute(const MachineModel &machine, const SizeFacts &facts, gir::ContractOp product,
                      unsigned kernels);

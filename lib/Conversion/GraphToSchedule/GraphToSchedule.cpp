@@ -299,20 +299,23 @@ private:
         flat = true;
       }
       std::vector<SymExpr> index;
-      auto available = shared;
+      std::vector<std::string> available = shared, passed;
       for (SymExpr size : tensorType(source).getShape()) {
         if (size.isConstant(1) && !batchInvariant) {
           index.push_back(SymExpr(0));
           continue;
         }
-        // Outputs of one kernel share dimensions if their sizes agree in order.
-        auto same = std::find_if(available.begin(), available.end(), [&](const std::string &name) {
-          return kernel.pool->dimSize(name) == size;
-        });
+        // Outputs of one kernel share dimensions if their sizes agree: in order, or else any.
+        auto isSame = [&](const std::string &name) { return kernel.pool->dimSize(name) == size; };
+        auto same = llvm::find_if(available, isSame), other = llvm::find_if(passed, isSame);
         std::string name;
         if (same != available.end()) {
           name = *same;
+          passed.insert(passed.end(), available.begin(), same);
           available.erase(available.begin(), same + 1);
+        } else if (other != passed.end()) {
+          name = *other;
+          passed.erase(other);
         } else {
           name = kernel.pool->freshDim(size.isSymbol() ? size.symbolName() : "i", size);
           shared.push_back(name);

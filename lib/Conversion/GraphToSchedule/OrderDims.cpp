@@ -35,6 +35,7 @@ public:
   void run() {
     collectOutputs();
     collectLoads();
+    collectChains();
     orderDims();
     plan.dims.clear();
     for (const std::string &name : order)
@@ -45,6 +46,7 @@ private:
   void addDim(const std::string &name, llvm::StringRef role);
   void collectOutputs();
   void collectLoads();
+  void collectChains();
   void orderDims();
 
   ExprPool &pool;
@@ -57,6 +59,7 @@ private:
   std::map<std::string, llvm::StringRef> roles;
   std::vector<Access> accesses;
   std::set<std::string> beside; ///< short and reduced outside the stream
+  DimSet rows;                  ///< of chained contractions
 };
 } // namespace
 
@@ -103,6 +106,21 @@ void DimOrder::collectLoads() {
   });
 }
 
+/// The rows of a contraction inside a block that another one multiplies along the stream: they are
+/// rows of that, too.
+void DimOrder::collectChains() {
+  for (const StreamState &state : plan.states)
+    if (state.used && !state.isGauge)
+      visitExprs({state.value}, [&](Expr e) {
+        if (e->kind != ExprNode::Reduce || !e->dependsOn(stream) ||
+            llvm::includes(e->dims, state.node->dims))
+          return;
+        for (const std::string &name : e->dims)
+          if (roles.at(name) == sched::kParallel)
+            rows.insert(name);
+      });
+}
+
 /// Votes of the accesses, then the first name nothing else must precede. What is in front of the
 /// innermost dimension counts twice: memory is contiguous along that.
 void DimOrder::orderDims() {
@@ -119,6 +137,10 @@ void DimOrder::orderDims() {
       if (votes[{a, b}] == votes[{b, a}] &&
           facts.hint(pool.dimSize(a)) < facts.hint(pool.dimSize(b)))
         ++votes[{a, b}];
+  constexpr int decisive = 1 << 16;
+  for (const std::string &row : rows)
+    for (const std::string &along : plan.stream)
+      votes[{row, along}] += decisive;
   while (!names.empty()) {
     size_t best = 0;
     int fewest = INT_MAX;

@@ -94,3 +94,14 @@ func.func @small_sum_beside(%x: !gir.tensor<8192, 8192, f32> {gir.contiguous}, %
   %d = gir.map div(%s, %cb) : (!gir.tensor<8192, 8192, f32>, !gir.tensor<8192, 8192, f32>) -> !gir.tensor<8192, 8192, f32>
   return %m, %d : !gir.tensor<8192, f32>, !gir.tensor<8192, 8192, f32>
 }
+
+// Results whose dimensions are in different orders share a kernel.
+// CHECK-LABEL: func.func @transposed_results
+// CHECK: sched.kernel @transposed_results_0({{.*}} -> (%{{.*}} : !gir.tensor<32, 64, f32>, %{{.*}} : !gir.tensor<64, 32, f32>)
+// CHECK-NOT: sched.kernel
+func.func @transposed_results(%x: !gir.tensor<32, 64, 500, f32> {gir.contiguous}) -> (!gir.tensor<64, 32, f32>, !gir.tensor<32, 64, f32>) {
+  %s = gir.reduce sum %x dims [2] : !gir.tensor<32, 64, 500, f32> -> !gir.tensor<32, 64, f32>
+  %m = gir.reduce max %x dims [2] : !gir.tensor<32, 64, 500, f32> -> !gir.tensor<32, 64, f32>
+  %t = gir.transpose %s perm [1, 0] : !gir.tensor<32, 64, f32> -> !gir.tensor<64, 32, f32>
+  return %t, %m : !gir.tensor<64, 32, f32>, !gir.tensor<32, 64, f32>
+}

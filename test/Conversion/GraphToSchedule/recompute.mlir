@@ -1,7 +1,7 @@
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=sm_90:ptx' | FileCheck %s
 // RUN: %tessera_opt %s --gir-decompose --convert-graph-to-sched='target=x86-64-v4 cores=2' | FileCheck %s --check-prefix=CPU
 
-// The gradients of an attention. Scores would be more elements than all arguments and results: three kernels compute
+// The gradients of an attention. Scores would be more elements than each argument and result: three kernels compute
 // them again, and statistics of the rows alone are stored. An exponential relative to a stored maximum needs no gauge.
 // CHECK-LABEL: func.func @gradients
 // CHECK: %[[STATISTICS:.*]]:3 = sched.kernel @gradients_0({{.*}} -> (%{{.*}} : !gir.tensor<S, f32>, %{{.*}} : !gir.tensor<S, f32>, %{{.*}} : !gir.tensor<S, f32>)
@@ -53,4 +53,15 @@ func.func @small(%a: !gir.tensor<S, 64, bf16> {gir.contiguous}, %b: !gir.tensor<
   %r = gir.reduce max %s dims [1] : !gir.tensor<S, 64, f32> -> !gir.tensor<S, f32>
   %c = gir.reduce max %s dims [0] : !gir.tensor<S, 64, f32> -> !gir.tensor<64, f32>
   return %r, %c : !gir.tensor<S, f32>, !gir.tensor<64, f32>
+}
+
+// The rows of a contraction inside a block stay rows of the one that multiplies them, however operands lie in memory.
+// CHECK-LABEL: func.func @rows_first
+// CHECK: sched.kernel @rows_first_0(
+// CHECK-NEXT: dims [{{.*}}parallel t = T tile 1, stream s = S tile 1
+func.func @rows_first(%q: !gir.tensor<S, 64, bf16> {gir.contiguous}, %k: !gir.tensor<64, T, bf16> {gir.contiguous}, %b: !gir.tensor<S, T, bf16> {gir.contiguous}) -> !gir.tensor<T, 64, bf16> {
+  %s = gir.contract %q, %k batch [] x [] over [1] x [0] : (!gir.tensor<S, 64, bf16>, !gir.tensor<64, T, bf16>) -> !gir.tensor<S, T, bf16>
+  %m = gir.map mul(%s, %b) : (!gir.tensor<S, T, bf16>, !gir.tensor<S, T, bf16>) -> !gir.tensor<S, T, bf16>
+  %o = gir.contract %m, %q batch [] x [] over [0] x [0] : (!gir.tensor<S, T, bf16>, !gir.tensor<S, 64, bf16>) -> !gir.tensor<T, 64, bf16>
+  return %o : !gir.tensor<T, 64, bf16>
 }
