@@ -60,6 +60,13 @@ _PRODUCTS = (
     torch.ops.aten.addmm.default,
 )
 _DEEPEST = 256  # of a product that is computed again
+_COPIES = (torch.ops.aten.clone.default, torch.ops.aten._to_copy.default)
+_SCALINGS = (
+    torch.ops.aten.mul.Tensor,
+    torch.ops.aten.mul.Scalar,
+    torch.ops.aten.div.Tensor,
+    torch.ops.aten.div.Scalar,
+)
 
 
 def _size(size: int | torch.SymInt) -> int:
@@ -80,10 +87,17 @@ def _is_random(node: torch.fx.Node) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
+def _is_copy(node: torch.fx.Node) -> bool:
+    """A copy, or a product with a number: what is copied is as well saved."""
+    if node.target in _SCALINGS:
+        return not isinstance(node.args[1], torch.fx.Node)
+    return node.target in _COPIES
+
+
 def _recomputed(graph: torch.fx.Graph) -> list[torch.fx.Node]:
     """What backward computes again: products with more elements than their operands together, what
-    follows them without a reduction, such as the probabilities of an attention, and what depends on
-    no input, such as a mask."""
+    follows them without a reduction, such as the probabilities of an attention, what depends on no
+    input, such as a mask, and copies."""
     sizes: dict[torch.fx.Node, int] = {}
     for node in graph.nodes:
         size = _elements(node)
@@ -95,6 +109,8 @@ def _recomputed(graph: torch.fx.Graph) -> list[torch.fx.Node]:
         ]
         if all(one in sizes and not sizes[one] for one in tensors):
             sizes[node] = 0
+        elif _is_copy(node) and tensors[0] not in sizes:
+            sizes[node] = -1
         elif node.target in _PRODUCTS:
             left, right = node.args[-2:]
             depth = _size(left.meta["val"].shape[-1])
@@ -102,7 +118,7 @@ def _recomputed(graph: torch.fx.Graph) -> list[torch.fx.Node]:
                 sizes[node] = size
         else:
             largest = max(sizes.get(one, 0) for one in tensors)
-            if largest and size >= largest:
+            if largest > 0 and size >= largest:
                 sizes[node] = largest
     return list(sizes)
 

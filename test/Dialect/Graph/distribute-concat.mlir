@@ -114,3 +114,13 @@ func.func @strict_sum(%a: !gir.tensor<1, N, f32>, %b: !gir.tensor<1, N, f32>) ->
   %2 = gir.map add(%0, %1) : (!gir.tensor<2, N, f32>, !gir.tensor<2, N, f32>) -> !gir.tensor<2, N, f32>
   return %2 : !gir.tensor<2, N, f32>
 }
+
+// CHECK-LABEL: func.func @transposed
+// CHECK: %[[A:.*]] = gir.transpose %arg0 perm [1, 0]
+// CHECK: %[[B:.*]] = gir.transpose %arg1 perm [1, 0]
+// CHECK: gir.concat 1(%[[A]], %[[B]])
+func.func @transposed(%a: !gir.tensor<64, N, f32>, %b: !gir.tensor<64, N, f32>) -> !gir.tensor<N, 128, f32> {
+  %0 = gir.concat 0(%a, %b) : (!gir.tensor<64, N, f32>, !gir.tensor<64, N, f32>) -> !gir.tensor<128, N, f32>
+  %1 = gir.transpose %0 perm [1, 0] : !gir.tensor<128, N, f32> -> !gir.tensor<N, 128, f32>
+  return %1 : !gir.tensor<N, 128, f32>
+}

@@ -52,3 +52,16 @@ func.func @divided(%x: !gir.tensor<4, 8, 1024, f32>, %y: !gir.tensor<4, 8, 512, 
   %2 = gir.contract %0, %1 batch [0] x [0] over [2] x [1] : (!gir.tensor<32, 64, 16, f32>, !gir.tensor<32, 16, 32, f32>) -> !gir.tensor<32, 64, 32, f32>
   return %2 : !gir.tensor<32, 64, 32, f32>
 }
+
+// One operand has joined the dimensions, through a transposition; the other one is memory.
+// CHECK-LABEL: func.func @one_side
+// CHECK: %[[T:.*]] = gir.transpose %arg0 perm [0, 1, 3, 2]
+// CHECK: %[[Y:.*]] = gir.reshape %arg1 : !gir.tensor<32, 64, 16, f32> -> !gir.tensor<4, 8, 64, 16, f32>
+// CHECK: %[[P:.*]] = gir.contract %[[T]], %[[Y]] batch [0, 1] x [0, 1] over [3] x [2]
+// CHECK: gir.reshape %[[P]] : !gir.tensor<4, 8, 128, 16, f32> -> !gir.tensor<32, 128, 16, f32>
+func.func @one_side(%x: !gir.tensor<4, 8, 64, 128, f32>, %y: !gir.tensor<32, 64, 16, f32>) -> !gir.tensor<32, 128, 16, f32> {
+  %0 = gir.reshape %x : !gir.tensor<4, 8, 64, 128, f32> -> !gir.tensor<32, 64, 128, f32>
+  %1 = gir.transpose %0 perm [0, 2, 1] : !gir.tensor<32, 64, 128, f32> -> !gir.tensor<32, 128, 64, f32>
+  %2 = gir.contract %1, %y batch [0] x [0] over [2] x [1] : (!gir.tensor<32, 128, 64, f32>, !gir.tensor<32, 64, 16, f32>) -> !gir.tensor<32, 128, 16, f32>
+  return %2 : !gir.tensor<32, 128, 16, f32>
+}

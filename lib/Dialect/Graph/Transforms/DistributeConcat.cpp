@@ -277,6 +277,26 @@ struct DistributeConcat : gir::impl::GraphDistributeConcatBase<DistributeConcat>
     }
   }
 
+  /// A concatenation of which only a transposition is read is stored in that order.
+  static void transposeParts(func::FuncOp function) {
+    for (auto concat : llvm::to_vector(function.getOps<gir::ConcatOp>())) {
+      auto transpose =
+          concat->hasOneUse() ? dyn_cast<gir::TransposeOp>(*concat->user_begin()) : nullptr;
+      if (!transpose)
+        continue;
+      ArrayRef<int64_t> order = transpose.getPermutation();
+      OpBuilder builder(concat);
+      SmallVector<Value> parts;
+      for (Value part : concat.getInputs())
+        parts.push_back(builder.createOrFold<gir::TransposeOp>(part.getLoc(), part, order));
+      Value whole = gir::ConcatOp::create(builder, concat.getLoc(),
+                                          positionOf(order, int64_t(concat.getDim())), parts);
+      transpose.replaceAllUsesWith(whole);
+      transpose.erase();
+      concat.erase();
+    }
+  }
+
   void runOnOperation() override {
     getOperation()->walk([](func::FuncOp function) {
       if (gir::numericsOption(function, "numerics") != "strict")
@@ -289,6 +309,7 @@ struct DistributeConcat : gir::impl::GraphDistributeConcatBase<DistributeConcat>
         if (distribution.isWorthwhile(facts) && distribution.collectAffected())
           distribution.rewrite();
       }
+      transposeParts(function);
     });
   }
 };

@@ -169,7 +169,8 @@ def GraphDistributeConcat : Pass<"gir-distribute-concat"> {
     contraction over it is the sum of the parts' contractions. Maps and views that keep the
     dimension apply to each part. A slice inside one part is a slice of that part. Before that, the
     sum of concatenations with zeros at different places becomes one concatenation, such as the
-    gradient of a tensor that is split.
+    gradient of a tensor that is split. A concatenation that stays, of which only a transposition is
+    read, is one of transposed parts.
 
     **Why.** A concatenation that is read by one kernel need not be stored. The typical case is a
     row with one extra element, such as an attention sink.
@@ -245,8 +246,8 @@ def GraphLowerScatterAdd : Pass<"gir-lower-scatter-add", "::mlir::func::FuncOp">
 def GraphSplitBatches : Pass<"gir-split-batches", "::mlir::func::FuncOp"> {
   let summary = "split batch dimensions that reshapes of operands joined";
   let description = [{
-    Where both operands of a contraction are reshapes that join the same dimensions into one of the
-    batch, the contraction has these dimensions instead, and its result is reshaped.
+    Where an operand of a contraction is a reshape that joins dimensions into one of the batch, the
+    contraction has these dimensions instead. The other operand and the result are reshaped.
 
     **Why.** Products of frameworks have one batch dimension. Heads that are transposed views of a
     projection have no regular stride along the joined dimension, and would be copied. Reshapes
@@ -254,10 +255,11 @@ def GraphSplitBatches : Pass<"gir-split-batches", "::mlir::func::FuncOp"> {
 
     **Input form.** Graph IR without composite operations.
 
-    **Output form.** The same. Implicit and explicit casts between a reshape and the contraction
-    are cast with the split dimensions.
+    **Output form.** The same. Casts and transpositions between a reshape and the contraction have
+    the split dimensions.
 
-    **Declines.** Batch dimensions that only one operand's reshape joins stay. The pass cannot fail.
+    **Declines.** Batch dimensions stay that the operands join from different ones. The pass cannot
+    fail.
 
     Before:
     ```mlir
