@@ -536,9 +536,14 @@ private:
     return bytes * (2 / busy - 3) > ofLaunches;
   }
 
-  std::set<void *> loadsOf(const Kernel &kernel) {
+  /// What a kernel reads, also to find where it writes.
+  static std::set<void *> loadsOf(const Kernel &kernel) {
+    std::vector<Expr> exprs = exprsOf(kernel);
+    for (const KernelOutput &output : kernel.plan.outputs)
+      for (const ExprPool::GatherIndex &place : kernel.pool->gathersIn(output.index))
+        exprs.push_back(place.value);
     std::set<void *> result;
-    visitExprs(exprsOf(kernel), [&](Expr e) {
+    visitExprs(exprs, [&](Expr e) {
       if (e->kind == ExprNode::Load)
         result.insert(e->tensor.getAsOpaquePointer());
     });
