@@ -1,5 +1,6 @@
 //===- StreamTiles.cpp - Tile sizes of streams of contractions ------------===//
 #include "StreamTiles.h"
+#include "tessera/Target/CudaLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -69,7 +70,11 @@ bool StreamChooser::groupStream(int64_t depth) {
 /// The same for more contractions: two warpgroups share the tiles of the stream. Accumulators of
 /// the stream are as wide, and its blocks as long, as registers and shared memory have room for.
 bool StreamChooser::groupStreams(Dim &row, Dim &along) {
-  constexpr int64_t rowsOfGroup = 64, others = 40, most = 248, narrowest = 32, bytes = 2;
+  constexpr int64_t rowsOfGroup = 64, most = CudaLimits::registersPerThread, narrowest = 32,
+                    bytes = 2;
+  // Fitted to what ptxas takes: 247 to 255 registers for streams of four contractions where this
+  // counts 248. Conditions with many instructions need more.
+  constexpr int64_t others = 40;
   row.tile = bounded(row, 2 * rowsOfGroup);
   along.tile = bounded(along, 128);
   // 64 rows of f32 take half as many registers of each of 128 threads as they have columns, and an

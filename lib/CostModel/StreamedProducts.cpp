@@ -161,19 +161,12 @@ bool tessera::paysToStoreProducts(const MachineModel &machine, const SizeFacts &
          StreamedProducts(machine, facts, shape).paysToStore();
 }
 
-static double elementsOf(gir::TensorType type, const SizeFacts &facts) {
-  double elements = 1;
-  for (SymExpr size : type.getShape())
-    elements *= double(std::max<int64_t>(1, facts.hint(size)));
-  return elements;
-}
-
 /// The elements of the largest argument or result of a function.
 static double largestElements(mlir::func::FuncOp function, const SizeFacts &facts) {
   double elements = 0;
   auto add = [&](mlir::Type type) {
     if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
-      elements = std::max(elements, elementsOf(tensor, facts));
+      elements = std::max(elements, double(facts.hint(tensor.getNumElements())));
   };
   llvm::for_each(function.getArgumentTypes(), add);
   llvm::for_each(function.getResultTypes(), add);
@@ -198,7 +191,7 @@ bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &fact
   // Sums of narrow elements are stored as they were accumulated. What the caches of a CPU hold is
   // read from there.
   constexpr double sumBytes = 4;
-  double elements = elementsOf(product.getResult().getType(), facts);
+  double elements = double(facts.hint(product.getResult().getType().getNumElements()));
   auto function = product->getParentOfType<mlir::func::FuncOp>();
   bool isCached = !machine.isGpu && elements * sumBytes <= double(machine.l2Bytes * machine.cores);
   if (isCached || depth > deepest || elements <= largestElements(function, facts))

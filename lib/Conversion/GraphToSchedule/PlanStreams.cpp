@@ -261,15 +261,17 @@ double elementsAtOnce(ExprPool &pool, const SizeFacts &facts, const MachineModel
   return std::max(1.0, room / row);
 }
 
+/// The scalar steps in the time of a launch.
+double launchSteps(const MachineModel &machine) { return machine.isGpu ? 1 << 22 : 1 << 17; }
+
 /// Whether computing a reduction again for every tile of the `beside` elements that share its
 /// result takes longer than storing it: more than a launch, and more than a part of the `total`
 /// work.
 bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                       const KernelPlan &plan, Expr r, double beside, double total) {
-  double launch = machine.isGpu ? 1 << 22 : 1 << 17; // scalar steps
   double again =
       (beside / elementsAtOnce(pool, facts, machine, plan, r) - 1) * work(pool, facts, r);
-  return again > 0.15 * total && again > launch;
+  return again > 0.15 * total && again > launchSteps(machine);
 }
 
 /// Whether a level is little work beside what the kernel stores along its stream: stored first, it
@@ -277,7 +279,7 @@ bool isExpensiveAgain(ExprPool &pool, const SizeFacts &facts, const MachineModel
 bool isBesideStored(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                     const KernelPlan &plan, Expr level) {
   constexpr double part = 16;
-  double fewest = machine.isGpu ? 1 << 22 : 1 << 17, most = 0; // elements
+  double most = 0; // elements
   for (const KernelOutput &output : plan.outputs) {
     double elements = 1;
     for (const std::string &dim : output.expr->dims)
@@ -285,7 +287,7 @@ bool isBesideStored(ExprPool &pool, const SizeFacts &facts, const MachineModel &
     if (output.expr->dependsOn(plan.streamSet()))
       most = std::max(most, elements);
   }
-  return most > fewest && work(pool, facts, level) * part < most;
+  return most > launchSteps(machine) && work(pool, facts, level) * part < most;
 }
 
 /// Whether something that goes along the stream has other dimensions than what is reduced there:
