@@ -324,6 +324,10 @@ double rowBytes(const ExprPool &pool, Expr r) {
   return tileRows * depth * bits / 8;
 }
 
+int64_t elementsOf(mlir::Value value, const SizeFacts &facts) {
+  return facts.hint(llvm::cast<gir::TensorType>(value.getType()).getNumElements());
+}
+
 /// Inner reductions must be simple, and computing them again for every tile must be worth it.
 std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const MachineModel &machine,
                               KernelPlan &plan) {
@@ -375,7 +379,8 @@ std::optional<Cut> checkInner(ExprPool &pool, const SizeFacts &facts, const Mach
             operand = e->origin.getDefiningOp<gir::ContractOp>();
         },
         [&](Expr e) { return !isLevel(plan, e); });
-    if (operand && !paysToRecompute(machine, facts, operand, /*kernels=*/1))
+    // Of the two contractions, the one with fewer elements is stored.
+    if (operand && elementsOf(operand.getResult(), facts) <= elementsOf(r->origin, facts))
       return Cut{operand.getResult(), "a contraction reads it along its K dimension"};
     if (isNested)
       return Cut{r->origin, "it is a cascade of its own"};

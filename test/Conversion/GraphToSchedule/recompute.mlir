@@ -65,3 +65,17 @@ func.func @rows_first(%q: !gir.tensor<S, 64, bf16> {gir.contiguous}, %k: !gir.te
   %o = gir.contract %m, %q batch [] x [] over [0] x [0] : (!gir.tensor<S, T, bf16>, !gir.tensor<S, 64, bf16>) -> !gir.tensor<T, 64, bf16>
   return %o : !gir.tensor<T, 64, bf16>
 }
+
+// Of two contractions in a row, the one with fewer elements is stored: projections, not the scores between them.
+// CHECK-LABEL: func.func @projected
+// CHECK: sched.kernel @projected_0({{.*}} -> (%{{.*}} : !gir.tensor<2048, 64, bf16>)
+// CHECK-NOT: !gir.tensor<2048, 4096
+// CHECK: return
+func.func @projected(%x: !gir.tensor<2048, 64, bf16> {gir.contiguous}, %w: !gir.tensor<64, 64, bf16> {gir.contiguous}, %k: !gir.tensor<4096, 64, bf16> {gir.contiguous}) -> !gir.tensor<2048, 64, bf16> {
+  %q = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<2048, 64, bf16>, !gir.tensor<64, 64, bf16>) -> !gir.tensor<2048, 64, bf16>
+  %s = gir.contract %q, %k batch [] x [] over [1] x [1] : (!gir.tensor<2048, 64, bf16>, !gir.tensor<4096, 64, bf16>) -> !gir.tensor<2048, 4096, bf16>
+  %p = gir.softmax %s dim 1 : !gir.tensor<2048, 4096, bf16>
+  %o = gir.contract %p, %k batch [] x [] over [1] x [0] : (!gir.tensor<2048, 4096, bf16>, !gir.tensor<4096, 64, bf16>) -> !gir.tensor<2048, 64, bf16>
+  %y = gir.contract %o, %w batch [] x [] over [1] x [0] : (!gir.tensor<2048, 64, bf16>, !gir.tensor<64, 64, bf16>) -> !gir.tensor<2048, 64, bf16>
+  return %y : !gir.tensor<2048, 64, bf16>
+}
