@@ -36,7 +36,7 @@ def language(device: str) -> types.SimpleNamespace:
 
     names = {name: getattr(torch.nn.functional, name) for name in _FUNCTIONAL}
     for name in (
-        "abs amax amin argmax argmin atan clamp cos cumprod cumsum erf exp gather index_select log "
+        "abs amax amin argmax argmin atan cat clamp cos cumprod cumsum erf exp gather index_select log "
         "log_softmax logsumexp matmul maximum mean minimum prod relu rsqrt sigmoid sin softmax sort "
         "sqrt square std sum tanh topk var where"
     ).split():

@@ -76,8 +76,7 @@ private:
     constexpr int64_t fewestElements = 128;
     return usesWgmma() && shape.onlyMaps &&
            llvm::all_of(shape.contractions, [&](const Product &product) {
-             return product.dense && product.over.size() == 1 &&
-                    sizeOf(product.over) >= fewestElements;
+             return product.dense && sizeOf(product.over) >= fewestElements;
            });
   }
 

@@ -63,8 +63,10 @@ private:
 
   /// The schedule of contractions by wgmma on 16-bit operands or tf32 with the smallest predicted
   /// time. False if they are too small for it, or TMA cannot load the operands.
-  bool groupWarps(Dim &rows, Dim &columns, Dim &over, int64_t products) {
+  bool groupWarps(const KernelShape::Contraction &c, int64_t products) {
     using namespace grouped;
+    Dim &rows = *find(c.rows.back()), &columns = *find(c.columns.back()),
+        &over = *find(c.over.back());
     constexpr int64_t stepBytes = 128, fewestSteps = 8, mostParts = 32;
     const int64_t depth = stepBytes / shape.storageBytes;
     // A single k-step has nothing to prefetch.
@@ -72,6 +74,10 @@ private:
         facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
       return false;
     ContractionSize size = sizeOf(rows, columns, over, products);
+    // Each iteration over the other dimensions has whole k-steps.
+    for (const std::string &name : llvm::ArrayRef(c.over).drop_back())
+      size.depth =
+          llvm::alignTo(size.depth, depth) * std::max<int64_t>(1, facts.hint(find(name)->size));
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};
     bool isSplittable = shape.canSplit && !shape.batchInvariant && products == 1;
     int64_t maxParts =
@@ -139,7 +145,7 @@ private:
     // accumulators.
     bool bytes = narrow && shape.storageBytes == 1;
     bool canGroup = shape.onTensorCores && (shape.storageBytes == 2 || areWords());
-    if (canGroup && groupWarps(*rows, *columns, *over, products))
+    if (canGroup && groupWarps(c, products))
       return;
     over->tile = std::max<int64_t>(16, bounded(*over, bytes && machine.multipliesBytes ? 128
                                                       : narrow                         ? 64

@@ -92,6 +92,7 @@ void PtxBackend::addPlacingPasses(OpPassManager &manager) const {
   manager.addPass(tile::createTilePerThreadPartials());
   manager.addPass(tile::createTileLowerOnlineUpdate());
   manager.addPass(tile::createTilePerElementPartials());
+  manager.addPass(tile::createTileCollapseLoops());
   manager.addPass(tile::createTilePersistentLoop());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(tile::createTileAssignLayouts());

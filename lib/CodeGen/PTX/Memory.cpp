@@ -381,10 +381,10 @@ LogicalResult KernelEmitter::emitCpAsync(tile::CpAsyncOp copy) {
       sizes += ", $2";
       constraints += ",r";
     }
-    Policy policy = addPolicy(operands, constraints);
-    std::string text =
-        "cp.async.cg.shared.global" + policy.suffix + " [$0], [$1], " + sizes + policy.operand;
-    assembly(text + ";", constraints + ",~{memory}", Type(), operands, /*hasEffects=*/true);
+    // No L2 policy: ptxas of CUDA 13 may remove the `createpolicy` of a cp.async for sm_90. The
+    // instruction then reads an undefined descriptor and traps as illegal.
+    assembly("cp.async.cg.shared.global [$0], [$1], " + sizes + ";", constraints + ",~{memory}",
+             Type(), operands, /*hasEffects=*/true);
   }
   return success();
 }

@@ -171,6 +171,46 @@ def TileHoist : Pass<"tile-hoist"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileCollapseLoops : Pass<"tile-collapse-loops"> {
+  let summary = "make one K loop of nested ones";
+  let description = [{
+    Replaces perfectly nested loops around a contraction by one loop over all their iterations. The
+    iterations of each are quotients and remainders of the new one.
+
+    **Why.** A contraction over several dimensions, such as a convolution, has a loop for each. A
+    software pipeline of the inner loop would fill and drain with each iteration of the outer loop,
+    and TMA loads are pipelined in outermost loops only.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, with fewer loops.
+
+    **Declines.** Outer loops that do more than pass on what the inner loop carries; bounds of the
+    inner loop that depend on the outer iteration; nests without `tile.mma` in the inner loop.
+
+    Before:
+    ```mlir
+    %r = scf.for %i = %c0 to %c5 step %c1 iter_args(%a = %zero) -> (tensor<64x64xf32>) {
+      %s = scf.for %k = %c0 to %c8 step %c1 iter_args(%b = %a) -> (tensor<64x64xf32>) {
+        %x_tile = tile.load %x[%m, %i, %k] dims [0, 2] : !tile.view<?x5x512xbf16, strides = [2560, 512, 1]> -> tensor<64x64xbf16>
+        …
+      }
+      scf.yield %s : tensor<64x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %r = scf.for %t = %c0 to %c40 step %c1 iter_args(%b = %zero) -> (tensor<64x64xf32>) {
+      %i = arith.divui %t, %c8 : index
+      %k = arith.remui %t, %c8 : index
+      %x_tile = tile.load %x[%m, %i, %k] dims [0, 2] : !tile.view<?x5x512xbf16, strides = [2560, 512, 1]> -> tensor<64x64xbf16>
+      …
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileCanonicalizeLoopCarried : Pass<"tile-canonicalize-loop-carried"> {
   let summary = "let loops carry tiles in the shape that their body uses";
   let description = [{

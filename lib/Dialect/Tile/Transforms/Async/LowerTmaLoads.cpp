@@ -74,6 +74,8 @@ private:
   };
 
   std::optional<PipelinedLoad> matchLoad(LoadOp load);
+  /// Whether what a coordinate is computed from can be computed for any tile.
+  bool follow(Value coordinate);
   remark::detail::InFlightRemark decline(LoadOp load, StringRef name) {
     return remarks ? missed(load, kPass, name) : remark::detail::InFlightRemark();
   }
@@ -110,7 +112,8 @@ private:
     Value mbarriers;
   };
   SmallVector<BarrierGroup> groups;
-  /// The operands that a load has in all iterations. A null coordinate stands for the iteration.
+  /// The operands that a load has in all iterations. A null coordinate stands for the iteration;
+  /// others may be computed by the loop.
   struct Source {
     Location loc;
     Value view;
@@ -130,11 +133,18 @@ static CastOp roundingOf(Operation *converted) {
   return cast && roundsToTf32(cast) && cast->getBlock() == converted->getBlock() ? cast : CastOp();
 }
 
+bool TmaLoader::follow(Value coordinate) {
+  if (coordinate == loop.getInductionVar())
+    return true;
+  if (loop.isDefinedOutsideOfLoop(coordinate))
+    return cursor.follow(coordinate);
+  return llvm::all_of(coordinate.getDefiningOp()->getOperands(),
+                      [&](Value operand) { return follow(operand); });
+}
+
 /// The stage gets the swizzled layout from which the tile is read at the least cost.
 std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
-  auto isFollowed = [&](Value coordinate) {
-    return coordinate == loop.getInductionVar() || cursor.follow(coordinate);
-  };
+  auto isFollowed = [&](Value coordinate) { return follow(coordinate); };
   if (load->use_empty())
     return std::nullopt;
   if (!isKnownAhead(loop, load)) {
@@ -345,6 +355,7 @@ void TmaLoader::findContinuations() {
 
 void TmaLoader::loadIteration(ValueRange position, Value stage) {
   Value hasIteration = cursor.hasIteration(builder, loc, position, end);
+  auto atTile = [&](Value value) { return cursor.at(position, value); };
   for (const BarrierGroup &group : groups) {
     auto branch = scf::IfOp::create(builder, loc, hasIteration);
     OpBuilder::InsertionGuard guard(builder);
@@ -353,7 +364,8 @@ void TmaLoader::loadIteration(ValueRange position, Value stage) {
       Source &source = sources[i];
       SmallVector<Value> coords;
       for (Value coordinate : source.coords)
-        coords.push_back(coordinate ? cursor.at(position, coordinate) : position[0]);
+        coords.push_back(coordinate ? atIteration(builder, loop, coordinate, position[0], atTile)
+                                    : position[0]);
       TmaLoadOp::create(builder, source.loc, source.view, coords, source.dims, found[i].buffer,
                         stage, group.mbarriers, stage, source.isBounded, i % warps);
     }
@@ -401,8 +413,7 @@ scf::ForOp TmaLoader::rewrite() {
       llvm::replace(source.coords, tile, tiles.getInductionVar());
     before = llvm::to_vector_of<Value>(tiles.getRegionIterArgs().take_back(before.size()));
   }
-  loop = rewrite(loop, found, before);
-  scf::ForOp last = loop;
+  scf::ForOp last = rewrite(loop, found, before);
   for (Continuation &next : continuations) {
     for (auto [load, other] : llvm::zip_equal(found, next.loads))
       other.buffer = load.buffer;
@@ -422,6 +433,7 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
                               ValueRange before) {
   builder.setInsertionPoint(loop);
   IRRewriter rewriter(builder);
+  bool isFirst = loop == this->loop;
   // The first use of each group; another load may be the first one in the remainder.
   SmallVector<Operation *> firstUsers;
   for (const BarrierGroup &group : groups) {
@@ -449,6 +461,8 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
               cursor.next(builder, loc, llvm::to_vector_of<Value>(carried.drop_front(3)), end));
         return yielded;
       }));
+  if (isFirst)
+    this->loop = loop;
   auto carried = loop.getRegionIterArgs().take_back(before.size());
   builder.setInsertionPointToStart(loop.getBody());
   MbarrierWaitOp::create(builder, loc, groups.front().mbarriers, carried[0], carried[2]);

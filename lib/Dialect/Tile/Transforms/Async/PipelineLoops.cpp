@@ -127,10 +127,13 @@ void Pipeline::copyIteration(Value iteration, Value stage) {
     builder.setInsertionPointToStart(&branch.getThenRegion().front());
     for (PipelinedLoad &each : found) {
       LoadOp load = each.load;
-      CpAsyncOp::create(
-          builder, load.getLoc(), load.getView(), coordsAtIteration(load, loop, iteration),
-          load.getDims(), each.buffer, stage, /*condition=*/Value(),
-          LayoutAttr::get(loop.getContext(), *layoutOf(load)), load.getPad().has_value());
+      SmallVector<Value> coords = llvm::map_to_vector(load.getCoords(), [&](Value coordinate) {
+        return atIteration(builder, loop, coordinate, iteration);
+      });
+      CpAsyncOp::create(builder, load.getLoc(), load.getView(), coords, load.getDims(), each.buffer,
+                        stage,
+                        /*condition=*/Value(), LayoutAttr::get(loop.getContext(), *layoutOf(load)),
+                        load.getPad().has_value());
     }
   }
   CpAsyncCommitOp::create(builder, loc);

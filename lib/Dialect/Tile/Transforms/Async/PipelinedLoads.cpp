@@ -2,11 +2,46 @@
 #include "PipelinedLoads.h"
 #include "Numerics/Zero.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "tessera/Dialect/Common/Remarks.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
+
+/// Whether arithmetic of a loop's body computes a value from the induction variable and from what
+/// does not change in the loop. `iterates` is set if it depends on the induction variable.
+static bool isKnownAhead(scf::ForOp loop, Value value, bool &iterates) {
+  if (loop.isDefinedOutsideOfLoop(value))
+    return true;
+  if (value == loop.getInductionVar())
+    return iterates = true;
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == loop.getBody() && isa<arith::ArithDialect>(op->getDialect()) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isKnownAhead(loop, operand, iterates); });
+}
+
+bool tile::isKnownAhead(scf::ForOp loop, LoadOp load) {
+  bool iterates = false;
+  return llvm::all_of(
+             load.getCoords(),
+             [&](Value coordinate) { return ::isKnownAhead(loop, coordinate, iterates); }) &&
+         iterates;
+}
+
+Value tile::atIteration(OpBuilder &builder, scf::ForOp loop, Value coordinate, Value iteration,
+                        llvm::function_ref<Value(Value)> outside) {
+  if (loop.isDefinedOutsideOfLoop(coordinate))
+    return outside(coordinate);
+  if (coordinate == loop.getInductionVar())
+    return iteration;
+  Operation *op = coordinate.getDefiningOp();
+  IRMapping map;
+  for (Value operand : op->getOperands())
+    map.map(operand, atIteration(builder, loop, operand, iteration, outside));
+  return builder.clone(*op, map)->getResult(0);
+}
 
 /// Whether a value of a loop's body is computed from a tile that the body loads.
 static bool dependsOnLoadedTile(scf::ForOp loop, Value value) {

@@ -33,15 +33,15 @@ inline bool releasesStages(KernelOp kernel) {
          kernel.getField(TuningField::MinCtasPerSm).value_or(1) <= 1;
 }
 
-/// Whether the coordinates of a load in a later iteration are known: one is the induction variable,
-/// and the others do not change in the loop.
-inline bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load) {
-  mlir::Value iteration = loop.getInductionVar();
-  return llvm::is_contained(load.getCoords(), iteration) &&
-         llvm::all_of(load.getCoords(), [&](mlir::Value coordinate) {
-           return coordinate == iteration || loop.isDefinedOutsideOfLoop(coordinate);
-         });
-}
+/// Whether the coordinates of a load in a later iteration are known: one depends on the induction
+/// variable, and the loop computes them from nothing else that changes in it.
+bool isKnownAhead(mlir::scf::ForOp loop, LoadOp load);
+
+/// A coordinate of a load that is known ahead, in another iteration of the load's loop. What the
+/// loop computes is computed again; `outside` gives what else it depends on.
+mlir::Value atIteration(
+    mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::Value coordinate, mlir::Value iteration,
+    llvm::function_ref<mlir::Value(mlir::Value)> outside = [](mlir::Value value) { return value; });
 
 /// Emits the remark of a pass that a load is not pipelined, if one of its coordinates is computed
 /// from an index that the same loop loads.
