@@ -52,12 +52,16 @@ class Row:
         program = self.program
         item = {"bf16": 2, "fp16": 2, "fp32": 4}
         floats = [one for one in program.arguments if one.dtype in item]
-        return program.bytes + program.count(program.result) * item[program.dtype] + sum(
-            program.count(one.dims) * item[one.dtype] for one in floats
+        return (
+            program.bytes
+            + program.count(program.result) * item[program.dtype]
+            + sum(program.count(one.dims) * item[one.dtype] for one in floats)
         )
 
 
-def _attention(kind: str, width: int, keys: int, kv_heads: int, group: int = 1, span: int = 0) -> Program:
+def _attention(
+    kind: str, width: int, keys: int, kv_heads: int, group: int = 1, span: int = 0
+) -> Program:
     batch = max(1, TOKENS // keys)
     made = attention.program(kind, "bf16", batch, kv_heads, group, keys, keys, width, span)
     return _detached(made)
@@ -65,7 +69,9 @@ def _attention(kind: str, width: int, keys: int, kv_heads: int, group: int = 1, 
 
 def _detached(program: Program) -> Program:
     """Without a gradient with respect to the slopes."""
-    lines = tuple(line.replace("slopes.unsqueeze", "slopes.detach().unsqueeze") for line in program.lines)
+    lines = tuple(
+        line.replace("slopes.unsqueeze", "slopes.detach().unsqueeze") for line in program.lines
+    )
     return replace(program, lines=lines)
 
 
@@ -129,7 +135,14 @@ def _memory(
             dtype = "bf16"
         made.append(Argument(name, dtype, tuple(axes), fill))
     program = Program(
-        "rows", title, tuple(made), dims, lines, tuple(result), "bf16" if result else "fp32", free=()
+        "rows",
+        title,
+        tuple(made),
+        dims,
+        lines,
+        tuple(result),
+        "bf16" if result else "fp32",
+        free=(),
     )
     return title, program
 
@@ -137,8 +150,20 @@ def _memory(
 def memory() -> Iterator[tuple[str, Program]]:
     for length in (1024, 4096, 8192):
         dims = {"A": TOKENS, "L": length}
-        yield _memory(f"layer_norm_{length}", dims, "x/AL w/L/scales b/L", "AL", ("tsr.layer_norm(x, (L,), w, b)",))
-        yield _memory(f"rms_norm_{length}", dims, "x/AL w/L/scales", "AL", ("tsr.rms_norm(x, (L,), w, eps=1e-6)",))
+        yield _memory(
+            f"layer_norm_{length}",
+            dims,
+            "x/AL w/L/scales b/L",
+            "AL",
+            ("tsr.layer_norm(x, (L,), w, b)",),
+        )
+        yield _memory(
+            f"rms_norm_{length}",
+            dims,
+            "x/AL w/L/scales",
+            "AL",
+            ("tsr.rms_norm(x, (L,), w, eps=1e-6)",),
+        )
     for length in (2048, 8192, 32768):
         dims = {"A": (1 << 27) // length, "L": length}
         yield _memory(f"softmax_{length}", dims, "x/AL", "AL", ("tsr.softmax(x, dim=1)",))

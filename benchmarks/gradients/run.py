@@ -79,7 +79,9 @@ def arguments(row: Row) -> list:
         found.append(table.repeat(math.ceil(count / table.numel()))[:count].reshape(sizes))
     torch.manual_seed(1)
     sizes = [row.program.sizes[dim] for dim in row.program.result]
-    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[row.program.dtype]
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[
+        row.program.dtype
+    ]
     return [*found, torch.randn(sizes, device="cuda").to(dtype)]
 
 
@@ -164,7 +166,9 @@ def check(row: Row, got: list, given: list) -> dict:
         for line in program.lines
     )
     exact = backward(peers.define(program, lines, wide[:-1], "cuda"), wide, wanted, False)()
-    eager = backward(peers.define(program, program.lines, parts[:-1], "cuda"), parts, wanted, False)()
+    eager = backward(
+        peers.define(program, program.lines, parts[:-1], "cuda"), parts, wanted, False
+    )()
     found: dict[str, Any] = {"errors": {}}
     floats = [at for at, tensor in enumerate(given[:-1]) if tensor.is_floating_point()]
     for mine, at in zip(got, floats):
@@ -248,7 +252,10 @@ def measure(row: Row, folder: Path) -> dict:
     given = arguments(row)
     wanted = _wanted(row, given)
     module = load(row, folder)
-    calls = {"tessera": lambda: module.gradients(*given), "tessera both": lambda: module.both(*given)}
+    calls = {
+        "tessera": lambda: module.gradients(*given),
+        "tessera both": lambda: module.both(*given),
+    }
     failed = {}
     for name, form in forms(row, given).items():
         try:
@@ -282,7 +289,13 @@ def main() -> int:
     add = made.add_argument
     add("--seed", default="commit", help="of the drawn rows: a number, or commit (default)")
     add("--draws", type=int, default=20, help="how many are drawn, default %(default)s")
-    add("--only", nargs="+", default=[], metavar="NAME", help="rows whose names contain one of these")
+    add(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="rows whose names contain one of these",
+    )
     add("--jobs", type=int, default=8, help="processes that compile, default %(default)s")
     add("--no-peer", action="store_true", help="check only")
     add("--budget", type=float, default=1e9, metavar="SECONDS", help="stop in this time")
@@ -323,7 +336,9 @@ def main() -> int:
             try:
                 results[row.name] |= measure(row, folder)
             except Exception as error:
-                results[row.name].setdefault("failed", f"timing: {str(error).splitlines()[0][:200]}")
+                results[row.name].setdefault(
+                    "failed", f"timing: {str(error).splitlines()[0][:200]}"
+                )
             print(report.line(row, results[row.name]), flush=True)
             write()
     text = report.table(those, results, seed)

@@ -88,6 +88,8 @@ private:
       if (each.height <= std::max(kSide, rowsOf(rows, kTallest)) &&
           each.width <= std::max(kSide, bounded(columns, kTallest)))
         schedules.emplace_back(each, predictTime(*machine.warpgroupCosts, limits, size, each));
+    if (schedules.empty()) // the accumulators of many contractions exceed the registers
+      return false;
     auto best = llvm::min_element(schedules, [](const auto &a, const auto &b) {
       return a.second.microseconds < b.second.microseconds;
     });

@@ -143,6 +143,7 @@ private:
     return fragmentDepth(mma) ? fragments(mma, 2) : simtAccumulator(mma.getResult());
   }
   std::optional<Layout> requiredBy(Operation *op, unsigned operand);
+  Layout beforeBroadcast(BroadcastOp broadcast, const Layout &layout);
 
   // Choosing, backward
   void choose(Block &block);
@@ -281,6 +282,12 @@ static bool reachesOperand(Value tile) {
   return false;
 }
 
+/// Whether a reduction goes on with a contraction along its K dimension: all CTAs need the result.
+static bool isStatisticOfOperand(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  return isa<tile::ReduceOp>(op) && loop && !loop.getOps<MmaOp>().empty();
+}
+
 /// How CTAs divide the tiles that elementwise operations derive from a tile: an operand of a
 /// contraction, or another use.
 std::optional<Assignment::Share> Assignment::shareOfUses(Value tile, bool isOperand,
@@ -296,7 +303,7 @@ std::optional<Assignment::Share> Assignment::shareOfUses(Value tile, bool isOper
     }
     if (!isa<MapOp, tile::CastOp, BitcastOp, TransposeOp, scf::ForOp, scf::YieldOp>(user)) {
       if (!isOperand)
-        return shareOf(shapeOf(tile));
+        return isStatisticOfOperand(user) ? Share() : shareOf(shapeOf(tile));
       continue;
     }
     for (Value made : derivedBy(use))
@@ -512,6 +519,15 @@ Layout Assignment::simtAccumulator(Value tile) {
   return onAllThreads(blocked(Sizes(shape.begin(), shape.end()), how));
 }
 
+/// The layout of what is broadcast to a layout.
+Layout Assignment::beforeBroadcast(BroadcastOp broadcast, const Layout &layout) {
+  SmallVector<int64_t> added;
+  for (int64_t dim = 0; dim < broadcast.getType().getRank(); ++dim)
+    if (!llvm::is_contained(broadcast.getDims(), dim))
+      added.push_back(dim);
+  return withoutDims(layout, added);
+}
+
 /// The layout in which an operation needs an operand, given the layouts of its results; none if any
 /// will do.
 std::optional<Layout> Assignment::requiredBy(Operation *op, unsigned operand) {
@@ -526,13 +542,7 @@ std::optional<Layout> Assignment::requiredBy(Operation *op, unsigned operand) {
                             shareOf(shapeOf(input)), isNarrow);
       })
       .Case([&](ScatterOp scatter) { return layoutFor(scatter.getValue()); })
-      .Case([&](BroadcastOp broadcast) {
-        SmallVector<int64_t> added;
-        for (int64_t dim = 0; dim < broadcast.getType().getRank(); ++dim)
-          if (!llvm::is_contained(broadcast.getDims(), dim))
-            added.push_back(dim);
-        return withoutDims(layoutFor(broadcast), added);
-      })
+      .Case([&](BroadcastOp broadcast) { return beforeBroadcast(broadcast, layoutFor(broadcast)); })
       .Case([&](TransposeOp transpose) {
         SmallVector<unsigned> back(transpose.getPermutation().size());
         for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
@@ -704,12 +714,14 @@ void Assignment::convertOperand(OpOperand &operand, const Layout &required) {
   }
   // What another CTA of the cluster has is computed again.
   if (crossesCtas(from, required) &&
-      isa_and_nonnull<LoadOp, MapOp, tile::CastOp, BitcastOp>(maker)) {
+      isa_and_nonnull<LoadOp, MapOp, tile::CastOp, BitcastOp, BroadcastOp>(maker)) {
     builder.setInsertionPointAfter(maker);
     Operation *again = builder.clone(*maker);
     again->getResult(0).setType(type);
     for (OpOperand &input : again->getOpOperands())
-      if (isTile(input.get()) && !isa<LoadOp>(again))
+      if (auto broadcast = dyn_cast<BroadcastOp>(again))
+        convertOperand(input, beforeBroadcast(broadcast, required));
+      else if (isTile(input.get()) && !isa<LoadOp>(again))
         convertOperand(input, required);
     return operand.set(again->getResult(0));
   }

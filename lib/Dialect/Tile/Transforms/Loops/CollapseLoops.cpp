@@ -40,8 +40,7 @@ static Value countOf(OpBuilder &builder, scf::ForOp loop) {
   if (getConstantIntValue(loop.getLowerBound()) == 0 && getConstantIntValue(loop.getUpperBound()))
     return loop.getUpperBound();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value count =
-      arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
+  Value count = arith::SubIOp::create(builder, loc, loop.getUpperBound(), loop.getLowerBound());
   return arith::MaxSIOp::create(builder, loc, count, zero);
 }
 
@@ -55,8 +54,11 @@ static void collapse(ArrayRef<scf::ForOp> nest) {
   SmallVector<Value> counts =
       llvm::map_to_vector(nest, [&](scf::ForOp each) { return countOf(builder, each); });
   Value all = counts.front();
-  for (Value count : llvm::drop_begin(counts))
+  for (Value &count : llvm::drop_begin(counts)) {
     all = arith::MulIOp::create(builder, loc, all, count);
+    if (!getConstantIntValue(count)) // of an empty loop, the first iterations are computed ahead
+      count = arith::MaxSIOp::create(builder, loc, count, one);
+  }
   auto loop = scf::ForOp::create(builder, loc, zero, all, one, outer.getInitArgs());
   loop->setAttrs(inner->getAttrs());
   if (!loop.getBody()->empty())

@@ -134,12 +134,16 @@ static std::optional<KSteps> split(MmaOp mma) {
 // Rotation of a pipelined loop
 //===----------------------------------------------------------------------===//
 
-/// Turns branches around the cp.async copies into a buffer into predicates of the copies.
+/// Turns branches around the cp.async copies into a buffer into predicates of the copies. Their
+/// coordinates are computed in any case.
 static void predicateCopies(Value buffer) {
   for (Operation *user : llvm::to_vector(buffer.getUsers())) {
     auto branch = isa<CpAsyncOp>(user) ? dyn_cast<scf::IfOp>(user->getParentOp()) : scf::IfOp();
     if (!branch)
       continue;
+    for (Operation &op : llvm::make_early_inc_range(branch.thenBlock()->without_terminator()))
+      if (isMemoryEffectFree(&op))
+        op.moveBefore(branch);
     auto copy = cast<CpAsyncOp>(user);
     copy.getConditionMutable().assign(branch.getCondition());
     copy->moveBefore(branch);
