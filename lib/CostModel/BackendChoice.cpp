@@ -23,6 +23,10 @@ public:
     // A matrix by a vector.
     if (shape.contractions.empty())
       return true;
+    // tileiras pipelines the innermost of several K loops.
+    if (llvm::any_of(shape.contractions,
+                     [](const Product &product) { return product.over.size() > 1; }))
+      return true;
     // tileiras multiplies f64 and wide integers without tensor cores.
     if (!shape.onTensorCores && machine.tilesInRegisters)
       return true;

@@ -21,10 +21,22 @@ static bool isNarrowFloat(mlir::Type type) {
   return llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
 }
 
+/// Whether a stored value has aligned rows, which end with padding.
+static bool hasPaddedRows(mlir::Value tensor) {
+  auto stored = tensor.getDefiningOp<gir::MaterializeOp>();
+  std::optional<int64_t> alignment = stored ? stored.getRowAlignment() : std::nullopt;
+  if (!alignment)
+    return false;
+  gir::TensorType type = tensorType(tensor);
+  int64_t unit = *alignment * 8 / type.getElementType().getIntOrFloatBitWidth();
+  SymExpr row = type.getShape().back();
+  return unit > 1 && row.ceilDiv(SymExpr(unit)) * SymExpr(unit) != row;
+}
+
 bool tessera::isContiguous(mlir::Value tensor) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(tensor);
   if (!argument)
-    return true;
+    return !hasPaddedRows(tensor);
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
   return !function || function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) ||
          tensorType(tensor).getRank() == 0;
@@ -194,6 +206,9 @@ static bool isOfStatistic(mlir::Value value) {
 }
 
 Expr Puller::load(mlir::Value tensor, std::vector<SymExpr> index, mlir::Location loc) {
+  if (hasDivision(pool, index) && !isContiguous(tensor))
+    for (SymExpr &at : index)
+      at = joinDivisions(at);
   if (hasDivision(pool, index)) {
     SymExpr linear = joinDivisions(linearIndex(tensorType(tensor).getShape(), index));
     mlir::Type indexType = mlir::IntegerType::get(loc.getContext(), 64);

@@ -1,0 +1,78 @@
+"""Convolutions as contractions of stored windows: one K loop over several dimensions, windows that
+slide along rows, rows with padding.
+
+Without a GPU: the kernels run on the simulator, against the reference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from checks import assert_right
+
+import tessera as tsr
+
+
+def draw(*shape, seed=0):
+    import ml_dtypes
+
+    values = np.random.default_rng([seed, *shape]).standard_normal(shape)
+    return values.astype(ml_dtypes.bfloat16)
+
+
+@tsr.function
+def convolution(x, w):
+    return tsr.conv2d(x, w)
+
+
+@tsr.function
+def padded(x, w, b):
+    return tsr.relu(tsr.conv2d(x, w, b, 1, 1))
+
+
+@tsr.function
+def patches(x, w, b, first, at):
+    parts = tsr.conv2d(x, w, b, 8).flatten(2).mT
+    rows = tsr.cat((first.expand((parts.shape[0], 1, parts.shape[2])), parts), dim=1) + at
+    return tsr.layer_norm(rows, (rows.shape[2],))
+
+
+@tsr.function
+def several(a, b):
+    return tsr.einsum("mikl,nikl->mn", a, b)
+
+
+@pytest.mark.parametrize(
+    "shape, weights",
+    [
+        ((2, 137, 13, 15), (41, 137, 5, 7)),
+        ((1, 73, 109, 10), (131, 73, 5, 5)),
+        ((3, 48, 19, 21), (5, 48, 3, 3)),
+        ((2, 24, 40, 40), (64, 24, 7, 7)),
+    ],
+)
+def test_windows_slide(shape, weights):
+    assert_right(convolution, draw(*shape), draw(*weights), seeds=1)
+
+
+@pytest.mark.parametrize("shape", [(2, 33, 17, 19), (1, 64, 40, 24)])
+@pytest.mark.parametrize("channels", [8, 96])
+def test_padding_and_epilogue(shape, channels):
+    weights = draw(channels, shape[1], 3, 3)
+    assert_right(padded, draw(*shape), weights, draw(channels), seeds=1)
+
+
+@pytest.mark.parametrize("size", [48, 56])
+def test_rows_with_padding(size):
+    """36 positions in rows of 40, and 49 in rows of 56."""
+    count = (size // 8) ** 2 + 1
+    images, weights = draw(3, 3, size, size), draw(128, 3, 8, 8)
+    assert_right(
+        patches, images, weights, draw(128), draw(1, 1, 128), draw(1, count, 128), seeds=1
+    )
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 72), (1, 3, 200), (2, 2, 64)])
+@pytest.mark.parametrize("rows, columns", [(150, 72), (128, 256)])
+def test_loops_are_collapsed(sizes, rows, columns):
+    assert_right(several, draw(rows, *sizes), draw(columns, *sizes, seed=1), seeds=1)
