@@ -67,9 +67,7 @@ def test_rows_with_padding(size):
     """36 positions in rows of 40, and 49 in rows of 56."""
     count = (size // 8) ** 2 + 1
     images, weights = draw(3, 3, size, size), draw(128, 3, 8, 8)
-    assert_right(
-        patches, images, weights, draw(128), draw(1, 1, 128), draw(1, count, 128), seeds=1
-    )
+    assert_right(patches, images, weights, draw(128), draw(1, 1, 128), draw(1, count, 128), seeds=1)
 
 
 @pytest.mark.parametrize("sizes", [(3, 5, 72), (1, 3, 200), (2, 2, 64)])

@@ -680,6 +680,12 @@ private:
         std::includes(secondDims.begin(), secondDims.end(), firstDims.begin(), firstDims.end());
     if (!nested || (stream.empty() && firstDims != secondDims))
       return nullptr;
+    // Each tile along a dimension of one part only would walk the stream of the other part.
+    const std::vector<Expr> &larger = firstDims.size() > secondDims.size() ? first : second;
+    if (firstDims != secondDims && !walksStream(joined->plan, larger))
+      return nullptr;
+    if (reads(loadsOf(b), a) && repeatsStencil(joined->plan, first))
+      return nullptr;
     std::set<Expr> seen;
     visitExprs(first, [&](Expr e) {
       if (e->kind == ExprNode::Load || e->kind == ExprNode::Reduce)

@@ -83,6 +83,13 @@ std::optional<Cut> planStreams(ExprPool &pool, const SizeFacts &facts, const Mac
 /// Whether `e` reduces over exactly the plan's stream.
 bool isLevel(const KernelPlan &plan, Expr e);
 
+/// Whether one of the expressions needs a reduction over the stream.
+bool walksStream(const KernelPlan &plan, llvm::ArrayRef<Expr> exprs);
+
+/// Whether several passes along the stream would compute one of the expressions, and each time from
+/// several elements of one tensor.
+bool repeatsStencil(const KernelPlan &plan, llvm::ArrayRef<Expr> exprs);
+
 } // namespace tessera
 
 #endif

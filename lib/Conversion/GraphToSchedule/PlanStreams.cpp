@@ -32,6 +32,22 @@ bool tessera::isLevel(const KernelPlan &plan, Expr e) {
          DimSet(e->over.begin(), e->over.end()) == plan.streamSet();
 }
 
+bool tessera::walksStream(const KernelPlan &plan, llvm::ArrayRef<Expr> exprs) {
+  bool found = false;
+  visitExprs(exprs, [&](Expr e) { found |= isLevel(plan, e); });
+  return found;
+}
+
+bool tessera::repeatsStencil(const KernelPlan &plan, llvm::ArrayRef<Expr> exprs) {
+  DimSet stream = plan.streamSet();
+  llvm::DenseMap<mlir::Value, unsigned> loads;
+  visitExprs(exprs, [&](Expr e) {
+    if (e->kind == ExprNode::Load && e->dependsOn(stream))
+      ++loads[e->tensor];
+  });
+  return plan.passes > 1 && llvm::any_of(loads, [](const auto &each) { return each.second > 1; });
+}
+
 static std::vector<Expr> outputExprs(const KernelPlan &plan) {
   std::vector<Expr> result;
   for (const KernelOutput &output : plan.outputs)
