@@ -20,7 +20,9 @@ static constexpr NativeOp kAvx512[] = {
     {Exp2, /*isApprox=*/true}, {Reciprocal, /*isApprox=*/true}, {Rsqrt, /*isApprox=*/true}};
 static constexpr NativeOp kNeon[] = {{Exp2, /*isApprox=*/true}, {Reciprocal, /*isApprox=*/true}};
 
-static constexpr ScalarOp kGpuApproximated[] = {Div, Sqrt, Tanh, Sigmoid, Silu, GeluErf};
+static constexpr ScalarOp kPtxApproximated[] = {Div, Sqrt, Exp, Tanh, Sigmoid, Silu, GeluErf};
+static constexpr ScalarOp kPtxApproximatedF16[] = {Div, Sqrt, Exp, Sigmoid, Silu};
+static constexpr ScalarOp kCudaTileApproximated[] = {Div, Sqrt, Tanh, Sigmoid, Silu, GeluErf};
 // Within 2^-13, whatever the argument: less than what a rounding to bf16 or f16 loses.
 static constexpr ScalarOp kNeonApproximated[] = {Exp,     Exp2,     Sigmoid, Silu,
                                                  GeluErf, GeluTanh, Tanh,    Erf};
@@ -28,23 +30,24 @@ static constexpr ScalarOp kAvx512Approximated[] = {Exp,  Exp2, Sigmoid, Silu,  G
                                                    Tanh, Erf,  Sqrt,    Rsqrt, Reciprocal};
 
 const NativeMath &ptxMath() {
-  static constexpr NativeMath math = {.native = kPtx, .approximated = kGpuApproximated};
+  static constexpr NativeMath math = {
+      .native = kPtx, .approximated = kPtxApproximated, .approximatedF16 = kPtxApproximatedF16};
   return math;
 }
 
 const NativeMath &cudaTileMath() {
-  static constexpr NativeMath math = {.native = kCudaTile, .approximated = kGpuApproximated};
+  static constexpr NativeMath math = {.native = kCudaTile, .approximated = kCudaTileApproximated};
   return math;
 }
 
 const NativeMath &cpuMath(const CpuDescription &cpu) {
   static constexpr NativeMath avx512 = {.native = kAvx512,
                                         .approximated = kAvx512Approximated,
-                                        .approximatesF16 = true,
+                                        .approximatedF16 = kAvx512Approximated,
                                         .weights = WeightMath::Exact};
   static constexpr NativeMath neon = {.native = kNeon,
                                       .approximated = kNeonApproximated,
-                                      .approximatesF16 = true,
+                                      .approximatedF16 = kNeonApproximated,
                                       .weights = WeightMath::Expanded};
   static constexpr NativeMath others = {};
   return cpu.hasEstimates ? avx512 : cpu.arch == CpuDescription::Arch::AArch64 ? neon : others;

@@ -36,8 +36,8 @@ struct NativeMath {
   std::span<const NativeOp> native;
   /// The operations that have an approximation.
   std::span<const ScalarOp> approximated;
-  /// Whether approximations have the digits of f16, and not only those of bf16.
-  bool approximatesF16 = false;
+  /// Those whose approximation has the digits of f16, and not only those of bf16.
+  std::span<const ScalarOp> approximatedF16 = {};
   WeightMath weights = WeightMath::Fast;
 };
 

@@ -3,7 +3,7 @@
 !v = !tile.view<64xf32, strides = [1]>
 
 // CHECK: [Missed] ExactMath{{.*}}Function=wide
-// CHECK-SAME: tanh is not approximated: the values of the function are not all of type bf16, or its numerics are strict
+// CHECK-SAME: tanh is not approximated: the values of the function are not all of type bf16 or f16, or its numerics are strict
 tile.kernel @wide(%x: !v) grid 1 {
   %0 = tile.constant 0.5 : f32 : tensor<64xf32>
   %1 = tile.map tanh(%0) : (tensor<64xf32>) -> tensor<64xf32>

@@ -67,9 +67,12 @@ func.func @i(%x: !gir.tensor<64, f32>) attributes {gir.numerics = {fast_math = "
   return
 }
 
-// The approximations of AVX-512 are accurate enough for f16: it has reciprocals and powers of two to 14 bits.
+// The approximations of AVX-512 are accurate enough for f16: it has reciprocals and powers of two to 14 bits. Those of
+// PTX are as well, without the hyperbolic tangent.
 // CHECK-LABEL: tile.kernel @half
-// CHECK: tile.map sigmoid(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: tile.map sigmoid(%{{.*}}) fast
+// CHECK: tile.map tanh(%{{.*}}) : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: tile.map sqrt(%{{.*}}) fast
 // CPU-LABEL: tile.kernel @half
 // CPU: %[[T:.*]] = tile.map mul(%{{.*}}) : (tensor<64xf32>, tensor<64xf32>)
 // CPU: %[[POWER:.*]] = tile.map exp2(%[[T]]) fast

@@ -36,12 +36,16 @@ Type gir::narrowValueType(func::FuncOp function) {
   };
   llvm::for_each(function.getArgumentTypes(), note);
   llvm::for_each(function.getResultTypes(), note);
-  // Redundant casts (to the same type, or without users) and casts to integers do not count.
+  // Redundant casts (to the same type, or without users) and casts to integers do not count. Those
+  // of integers are values as others are.
   DenseSet<Operation *> used = usedOperations(function);
   function.walk([&](CastOp cast) {
-    bool isNumber = isa<FloatType>(cast.getType().getElementType());
-    agree &= !isNumber || !cast.getExplicit_() || cast.getInput().getType() == cast.getType() ||
-             !used.contains(cast);
+    if (!cast.getExplicit_() || !used.contains(cast))
+      return;
+    if (!isa<FloatType>(cast.getInput().getType().getElementType()))
+      return note(cast.getType());
+    agree &= !isa<FloatType>(cast.getType().getElementType()) ||
+             cast.getInput().getType() == cast.getType();
   });
   return agree ? common : Type();
 }

@@ -510,6 +510,24 @@ static void remarkOnlyContractions(scf::ForOp loop, const Coordinates &coordinat
         << remark::reason("the loop does nothing but mma.sync, for which cp.async is faster");
 }
 
+/// Moves the rows that threads load in front of the contraction before their first use, which hides
+/// the latency.
+static void loadRowsEarly(scf::ForOp loop) {
+  for (auto load : llvm::to_vector(loop.getBody()->getOps<LoadOp>())) {
+    auto isKnown = [&](Value coordinate) {
+      return coordinate == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(coordinate);
+    };
+    if (load.getType().getRank() != 1 || load->use_empty() ||
+        !llvm::all_of(load.getCoords(), isKnown))
+      continue;
+    Operation *before = firstUse(load.getResult())->getPrevNode();
+    while (before && !isa<MmaOp>(before))
+      before = before->getPrevNode();
+    if (before && before->isBeforeInBlock(load))
+      load->moveBefore(before);
+  }
+}
+
 static scf::ForOp firstInnerLoop(scf::ForOp around) {
   auto loops = around.getBody()->getOps<scf::ForOp>();
   return loops.empty() ? scf::ForOp() : *loops.begin();
@@ -524,6 +542,8 @@ struct TileLowerTmaLoads : tile::impl::TileLowerTmaLoadsBase<TileLowerTmaLoads> 
     if (failed(gpu))
       return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>()) {
+      if (kernel.isOn(TuningField::Wgmma))
+        kernel.walk(loadRowsEarly);
       std::optional<int64_t> wanted = kernel.getField(TuningField::UseTma);
       if (wanted == 0)
         continue;

@@ -79,6 +79,15 @@ std::optional<Release> StageReleaser::matchRelease(WgmmaOp mma) {
     if (wait && !first)
       first = wait;
   }
+  // The next iteration waits for what the loop carries.
+  auto loop = dyn_cast<scf::ForOp>(mma->getBlock()->getParentOp());
+  if (loop && !first)
+    for (auto [yielded, carried] :
+         llvm::zip_equal(loop.getYieldedValues(), loop.getRegionIterArgs()))
+      for (Operation *user : carried.getUsers())
+        if (auto wait = dyn_cast<WgmmaWaitOp>(user);
+            wait && yielded == mma.getResult() && wait->getBlock() == mma->getBlock())
+          return Release{wait, Value()};
   // Each iteration commits one group.
   bool isNext = first && later == 0 && first.getPending() == 1 &&
                 isa<scf::ForOp>(mma->getBlock()->getParentOp());
@@ -151,13 +160,22 @@ bool StageReleaser::find() {
       }
       auto *known =
           llvm::find_if(releases, [&](const auto &each) { return each.first == mma->getBlock(); });
-      if (known == releases.end())
+      if (known == releases.end()) {
         releases.push_back({mma->getBlock(), *release});
-      else if (known->second.after != release->after || known->second.stage != release->stage) {
+        continue;
+      }
+      // The last of several waits: that of the next iteration, if there is one.
+      Release &last = known->second;
+      bool isOther = last.stage && release->stage
+                         ? last.stage != release->stage
+                         : last.stage == release->stage && last.after != release->after;
+      if (isOther) {
         missed(mma, kPass, "SeveralWaits") << remark::reason(
             "the iteration completes the wgmma that read the stage at several waits");
         return false;
       }
+      if (last.stage && (!release->stage || last.after->isBeforeInBlock(release->after)))
+        last = *release;
     }
   bool isNext = !releases.empty() && !releases.front().second.stage;
   // A refill with a lag fills a stage of an earlier iteration.

@@ -282,7 +282,7 @@ static bool reachesOperand(Value tile) {
   return false;
 }
 
-/// Whether a reduction goes on with a contraction along its K dimension: all CTAs need the result.
+/// Whether a reduction is along the K dimension of a contraction: all CTAs need the result.
 static bool isStatisticOfOperand(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
   return isa<tile::ReduceOp>(op) && loop && !loop.getOps<MmaOp>().empty();
@@ -521,10 +521,8 @@ Layout Assignment::simtAccumulator(Value tile) {
 
 /// The layout of what is broadcast to a layout.
 Layout Assignment::beforeBroadcast(BroadcastOp broadcast, const Layout &layout) {
-  SmallVector<int64_t> added;
-  for (int64_t dim = 0; dim < broadcast.getType().getRank(); ++dim)
-    if (!llvm::is_contained(broadcast.getDims(), dim))
-      added.push_back(dim);
+  auto added = llvm::to_vector(llvm::seq<int64_t>(broadcast.getType().getRank()));
+  llvm::erase_if(added, [&](int64_t dim) { return llvm::is_contained(broadcast.getDims(), dim); });
   return withoutDims(layout, added);
 }
 
@@ -668,9 +666,11 @@ void Assignment::choose(Operation *op) {
   for (Value result : op->getResults())
     if (isTile(result))
       layoutFor(result);
-  // Loads of an MMA loop go through shared memory, where they run ahead.
-  bool runsAhead =
-      isa<LoadOp>(op) && around && !isPersistentLoop(around) && reachesOperand(op->getResult(0));
+  // Loads of an MMA loop go through shared memory, where they run ahead. Rows beside wgmma do not:
+  // a CTA barrier would keep all warpgroups in the same iteration.
+  bool runsAhead = isa<LoadOp>(op) && around && !isPersistentLoop(around) &&
+                   (grouped.empty() || shapeOf(op->getResult(0)).size() > 1) &&
+                   reachesOperand(op->getResult(0));
   if (auto load = dyn_cast<LoadOp>(op); load && (runsAhead || !isCoalesced(load, layoutFor(load))))
     layouts[load.getResult()] = memoryLayout(load);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))

@@ -242,6 +242,35 @@ static MapOp factorOf(MapOp map, double &factor) {
   return factor >= 0x1p-16 && factor <= 0x1p16 ? product : MapOp();
 }
 
+static MapOp mapOf(Term x, ScalarOp op) {
+  auto map = x.get().getDefiningOp<MapOp>();
+  return map && map.getScalarOp() == op ? map : MapOp();
+}
+
+/// The factors of a product with a constant; x and 1 otherwise.
+static std::pair<Value, double> constantFactor(Value x) {
+  auto product = x.getDefiningOp<MapOp>();
+  if (product && product.getScalarOp() == ScalarOp::Mul)
+    for (unsigned i : {0u, 1u})
+      if (auto constant = product.getInputs()[i].getDefiningOp<ConstantOp>())
+        if (auto number = dyn_cast<FloatAttr>(constant.getValue()))
+          return {product.getInputs()[1 - i], number.getValueAsDouble()};
+  return {x, 1};
+}
+
+/// x log2(e), as one fma where x is a product with a constant less something that is broadcast:
+/// that is multiplied before.
+static Term scaledExponent(Term x) {
+  constexpr double log2e = 0x1.715476p+0;
+  MapOp difference = mapOf(x, ScalarOp::Sub);
+  auto shift = difference ? difference.getInputs()[1].getDefiningOp<BroadcastOp>() : BroadcastOp();
+  if (!shift)
+    return x * log2e;
+  auto [scaled, factor] = constantFactor(difference.getInputs()[0]);
+  Term before = x.term(shift.getInput()) * -log2e;
+  return fma(x.term(scaled), x.number(factor * log2e), before.repeated(shift));
+}
+
 /// `factor` times a function of f32 by exp2, as accurate as the target's approximate operations;
 /// none if there is no such form.
 static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
@@ -260,7 +289,7 @@ static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
   };
   switch (op) {
   case ScalarOp::Exp:
-    return power(x * log2e);
+    return power(scaledExponent(x));
   case ScalarOp::GeluErf:
     return expandApproxGeluErf(x, factor);
   case ScalarOp::GeluTanh:
@@ -282,9 +311,25 @@ static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
   }
 }
 
+/// A quotient by something that is broadcast is a product with its reciprocal, which is computed
+/// before.
+static bool divideByBroadcast(MapOp map, const TargetMath &target) {
+  auto divisor = map.getScalarOp() == ScalarOp::Div && map.getFast()
+                     ? map.getInputs()[1].getDefiningOp<BroadcastOp>()
+                     : BroadcastOp();
+  if (!divisor || !getElementTypeOrSelf(divisor.getType()).isF32() ||
+      !target.isNative(ScalarOp::Reciprocal, /*fast=*/true))
+    return false;
+  ImplicitLocOpBuilder builder(map.getLoc(), map);
+  Term share = Term(builder, divisor.getInput()).map(ScalarOp::Reciprocal, {}, /*fast=*/true);
+  map.replaceAllUsesWith((share.term(map.getInputs()[0]) * share.repeated(divisor)).get());
+  map.erase();
+  return true;
+}
+
 MapOp tile::expandMap(MapOp map, const TargetMath &target) {
   ScalarOp op = map.getScalarOp();
-  if (op == ScalarOp::Where)
+  if (op == ScalarOp::Where || divideByBroadcast(map, target))
     return MapOp();
   ImplicitLocOpBuilder builder(map.getLoc(), map);
   Type element = cast<RankedTensorType>(map.getInputs()[0].getType()).getElementType();

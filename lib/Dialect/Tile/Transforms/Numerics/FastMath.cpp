@@ -32,13 +32,16 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
     FailureOr<ModuleMath> math = mathOf(getOperation());
     if (failed(math))
       return signalPassFailure();
-    llvm::append_range(approximated, math->table->approximated);
+    const NativeMath &table = *math->table;
     narrow.push_back(BFloat16Type::get(&getContext()));
-    if (math->table->approximatesF16)
+    if (!table.approximatedF16.empty())
       narrow.push_back(Float16Type::get(&getContext()));
     WeightMath weights = math->table->weights;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isApprox = allowsApproximations(function);
+      approximated = llvm::to_vector(
+          isOfF16(function) ? ArrayRef(table.approximatedF16.data(), table.approximatedF16.size())
+                            : ArrayRef(table.approximated.data(), table.approximated.size()));
       if (!isApprox)
         remarkExactMath(function);
       if (!isApprox && weights == WeightMath::Fast)
@@ -98,6 +101,12 @@ private:
     StringRef policy = gir::numericsOption(function, "fast_math");
     auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
     return policy.empty() ? type && llvm::is_contained(narrow, type.getValue()) : policy == "true";
+  }
+
+  /// Whether the policy leaves it to the type, which is f16.
+  static bool isOfF16(func::FuncOp function) {
+    auto type = function->getAttrOfType<TypeAttr>(gir::kValueTypeAttr);
+    return type && type.getValue().isF16() && gir::numericsOption(function, "fast_math").empty();
   }
 
   SmallVector<Type> narrow;

@@ -44,6 +44,12 @@ public:
       inputs.push_back(other.value);
     return {*builder, builder->createOrFold<MapOp>(op, inputs, fast)};
   }
+  /// Another value as a term.
+  Term term(mlir::Value other) const { return {*builder, other}; }
+  /// This term repeated, as an operation does it.
+  Term repeated(BroadcastOp as) const {
+    return {*builder, BroadcastOp::create(*builder, as.getType(), value, as.getDims())};
+  }
   Term cast(mlir::Type elementType) const {
     return {*builder, builder->createOrFold<CastOp>(value, elementType)};
   }
