@@ -347,6 +347,17 @@ Value Emitter::roundToOddF32(Value value) {
   return LLVM::BitcastOp::create(b, near.getType(), bits);
 }
 
+Value Emitter::roundToOdd24(Value value) {
+  Type type = value.getType();
+  // The last 8 of 32 bits are one; numbers that f32 has stay as they are.
+  Value rest = cmp(ICmpPredicate::ne, andI(value, integer(0xff, type)), integer(0, type));
+  Value odd = orI(andI(value, integer(~int64_t(0xff), type)),
+                  select(rest, integer(0x100, type), integer(0, type)));
+  Value isLarge =
+      cmp(ICmpPredicate::ugt, addI(value, integer(1 << 24, type)), integer(1 << 25, type));
+  return select(isLarge, odd, value);
+}
+
 Value Emitter::halfToF32(Value value) {
   int64_t lanes = lanesOf(value.getType());
   Type wide = withLanes(f32, lanes), bitsType = withLanes(i32, lanes);
@@ -435,6 +446,8 @@ Value Emitter::cast(Value value, Type from, Type to) {
     return cast(float8ToF32(value, from), f32, to);
   if (to.isBF16() || to.isF16() || isFloat8(to)) {
     // Types wider than f32 are first rounded to odd, so that only the second rounding counts.
+    if (from.isSignlessInteger(32) && !isUnsigned(from))
+      return cast(cast(roundToOdd24(value), from, f32), f32, to);
     bool isWider = from.isF64() || (isa<IntegerType>(from) && from.getIntOrFloatBitWidth() >= 32);
     Value single = isWider ? roundToOddF32(cast(value, from, f64)) : cast(value, from, f32);
     if (isFloat8(to))

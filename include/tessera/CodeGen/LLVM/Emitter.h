@@ -171,6 +171,8 @@ private:
   Value approximateRegister(ScalarOp op, Value x);
   /// Rounds to odd: a second rounding to fewer bits then equals one rounding of the f64.
   Value roundToOddF32(Value value);
+  /// A signed integer of 32 bits rounded to odd to 24 digits, which f32 has.
+  Value roundToOdd24(Value value);
   Value float8ToF32(Value value, Type from);
   Value float8FromF32(Value value, Type to);
   Value roundToBf16(Value value);

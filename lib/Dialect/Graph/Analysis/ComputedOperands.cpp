@@ -37,6 +37,27 @@ private:
 };
 } // namespace
 
+/// Whether an element is computed from many elements of one tensor, as in pooling: tensor cores
+/// would wait for loads of single elements.
+static bool isStencil(mlir::Value value, const llvm::SetVector<mlir::Value> &stored) {
+  constexpr unsigned many = 4;
+  llvm::SetVector<mlir::Value> made;
+  made.insert(value);
+  llvm::DenseMap<mlir::Value, unsigned> slices;
+  for (unsigned i = 0; i < made.size(); ++i) {
+    mlir::Operation *op = made[i].getDefiningOp();
+    if (!op || stored.contains(made[i]) || llvm::isa<gir::ContractOp>(op))
+      continue;
+    auto indexed = llvm::dyn_cast<gir::GraphOpInterface>(op);
+    if (llvm::isa<gir::SliceOp>(op) && ++slices[op->getOperand(0)] >= many)
+      return true;
+    if (indexed && indexed.getReduction())
+      continue;
+    made.insert_range(op->getOperands());
+  }
+  return false;
+}
+
 static double bytesOf(gir::TensorType type) {
   return double(type.getElementType().getIntOrFloatBitWidth()) / 8;
 }
@@ -109,7 +130,7 @@ mlir::Value gir::computedOperand(mlir::func::FuncOp function, const SizeFacts &f
       mlir::Type element = llvm::cast<gir::TensorType>(operand.getType()).getElementType();
       // What is wider is split in registers in any case.
       if (element.getIntOrFloatBitWidth() > 16 || makings.of(operand) != Making::Arithmetic ||
-          !paysToStore(product, i, facts, rates))
+          !(isStencil(operand, stored) || paysToStore(product, i, facts, rates)))
         continue;
       // A view is read as well as what it shows.
       while (llvm::isa<gir::TransposeOp, gir::BroadcastOp>(operand.getDefiningOp()))

@@ -528,6 +528,11 @@ static void loadRowsEarly(scf::ForOp loop) {
   }
 }
 
+/// Whether a loop only runs others, as over the heads that share a key.
+static bool isAroundLoops(scf::ForOp loop) {
+  return !loop.getBody()->getOps<scf::ForOp>().empty() && loop.getBody()->getOps<LoadOp>().empty();
+}
+
 static scf::ForOp firstInnerLoop(scf::ForOp around) {
   auto loops = around.getBody()->getOps<scf::ForOp>();
   return loops.empty() ? scf::ForOp() : *loops.begin();
@@ -558,7 +563,8 @@ struct TileLowerTmaLoads : tile::impl::TileLowerTmaLoadsBase<TileLowerTmaLoads> 
       for (Operation *op = &kernel.getBody().front().front(); op; op = next) {
         next = op->getNextNode();
         auto loop = dyn_cast<scf::ForOp>(op);
-        scf::ForOp programs = loop && hasGroups && isPersistentLoop(loop) ? loop : scf::ForOp();
+        bool isOuter = loop && hasGroups && (isPersistentLoop(loop) || isAroundLoops(loop));
+        scf::ForOp programs = isOuter ? loop : scf::ForOp();
         if (programs)
           loop = firstInnerLoop(programs);
         if (!loop)
