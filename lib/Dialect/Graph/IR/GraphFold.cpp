@@ -316,15 +316,28 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
+/// Whether a broadcast adds dimensions of one element, and nothing else.
+static bool addsUnitDims(BroadcastOp broadcast) {
+  auto type = tensorType(broadcast.getResult());
+  for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
+    if (!llvm::is_contained(broadcast.getDims(), dim) && !type.getDim(dim).isConstant(1))
+      return false;
+  for (auto [from, to] : llvm::enumerate(broadcast.getDims()))
+    if (tensorType(broadcast.getInput()).getDim(from) != type.getDim(to))
+      return false;
+  return llvm::is_sorted(broadcast.getDims());
+}
+
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getResult().getType())
     return getInput();
   if (adaptor.getInput())
     return adaptor.getInput();
-  auto inner = getInput().getDefiningOp<ReshapeOp>();
-  if (!inner)
+  Operation *inner = getInput().getDefiningOp();
+  auto broadcast = dyn_cast_or_null<BroadcastOp>(inner);
+  if (!isa_and_nonnull<ReshapeOp>(inner) && !(broadcast && addsUnitDims(broadcast)))
     return {};
-  getInputMutable().assign(inner.getInput());
+  getInputMutable().assign(inner->getOperand(0));
   return getResult();
 }
 
