@@ -13,6 +13,7 @@ static constexpr NativeOp kPtx[] = {
     {Exp2, /*isApprox=*/false, /*withoutF64=*/true},
     {Reciprocal, /*isApprox=*/true, /*withoutF64=*/true},
     {Tanh, /*isApprox=*/true, /*withoutF64=*/true, GpuFeature::Tanh},
+    {Log2, /*isApprox=*/true, /*withoutF64=*/true},
 };
 static constexpr NativeOp kCudaTile[] = {{Exp},  {Exp2},  {Log},     {Log2}, {Sin},     {Cos},
                                          {Tanh}, {Rsqrt}, {Sigmoid}, {Silu}, {GeluTanh}};
@@ -20,8 +21,9 @@ static constexpr NativeOp kAvx512[] = {
     {Exp2, /*isApprox=*/true}, {Reciprocal, /*isApprox=*/true}, {Rsqrt, /*isApprox=*/true}};
 static constexpr NativeOp kNeon[] = {{Exp2, /*isApprox=*/true}, {Reciprocal, /*isApprox=*/true}};
 
-static constexpr ScalarOp kPtxApproximated[] = {Div, Sqrt, Exp, Tanh, Sigmoid, Silu, GeluErf};
-static constexpr ScalarOp kPtxApproximatedF16[] = {Div, Sqrt, Exp, Sigmoid, Silu};
+static constexpr ScalarOp kPtxApproximated[] = {Div,  Sqrt,    Exp,  Log,    Log1p,
+                                                Tanh, Sigmoid, Silu, GeluErf};
+static constexpr ScalarOp kPtxApproximatedF16[] = {Div, Sqrt, Exp, Log, Log1p, Sigmoid, Silu};
 static constexpr ScalarOp kCudaTileApproximated[] = {Div, Sqrt, Tanh, Sigmoid, Silu, GeluErf};
 // Within 2^-13, whatever the argument: less than what a rounding to bf16 or f16 loses.
 static constexpr ScalarOp kNeonApproximated[] = {Exp,     Exp2,     Sigmoid, Silu,

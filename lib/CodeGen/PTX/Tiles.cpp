@@ -37,6 +37,8 @@ Value KernelEmitter::approximate(ScalarOp op, ValueRange x) {
     return assembly("sqrt.approx.ftz.f32 $0, $1;", "=f,f", e.f32, x);
   case ScalarOp::Tanh:
     return assembly("tanh.approx.f32 $0, $1;", "=f,f", e.f32, x);
+  case ScalarOp::Log2:
+    return assembly("lg2.approx.f32 $0, $1;", "=f,f", e.f32, x);
   default:
     return Value();
   }

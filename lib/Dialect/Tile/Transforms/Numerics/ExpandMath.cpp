@@ -271,6 +271,15 @@ static Term scaledExponent(Term x) {
   return fma(x.term(scaled), x.number(factor * log2e), before.repeated(shift));
 }
 
+/// log(1 + d) by log2 of `x`, which is 1 + d; by a polynomial near 0, where that has few digits.
+static Term approxLog(Term x, Term d) {
+  constexpr double ln2 = 0x1.62e43p-1, bound = 0x1p-5;
+  Term near =
+      d * fma(d, fma(d, fma(d, d.number(-0.25), d.number(1.0 / 3)), d.number(-0.5)), d.number(1));
+  Term far = x.map(ScalarOp::Log2, {}, /*fast=*/true) * ln2;
+  return where(abs(d) < bound, near, far);
+}
+
 /// `factor` times a function of f32 by exp2, as accurate as the target's approximate operations;
 /// none if there is no such form.
 static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
@@ -290,6 +299,10 @@ static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
   switch (op) {
   case ScalarOp::Exp:
     return power(scaledExponent(x));
+  case ScalarOp::Log:
+    return approxLog(x, x - 1.0);
+  case ScalarOp::Log1p:
+    return approxLog(x + 1.0, x);
   case ScalarOp::GeluErf:
     return expandApproxGeluErf(x, factor);
   case ScalarOp::GeluTanh:
