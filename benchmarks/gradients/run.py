@@ -217,6 +217,7 @@ def warm(row: Row, folder: Path, timed: bool) -> dict:
                     torch.cuda.synchronize()
                 except Exception:  # the measurement tells
                     torch.cuda.synchronize()
+    torch.cuda.empty_cache()
     return found
 
 

@@ -172,13 +172,17 @@ private:
     uint32_t seen = 0;
     for (uint32_t dim : map.dims)
       seen |= dim < rank ? 1u << dim : 0;
+    // A box that is not swizzled may have a row of any length.
+    auto isRow = [](uint64_t bytes, uint32_t span) {
+      return bytes == span || (span == 16 && bytes % span == 0);
+    };
     bool isSpan = map.span == 16 || map.span == 32 || map.span == 64 || map.span == 128;
     bool isElement = map.elementBytes == 1 || map.elementBytes == 2 || map.elementBytes == 4 ||
                      map.elementBytes == 8;
     bool isRounding = map.rounded == 0 || (map.rounded == 1 && map.elementBytes == 4);
     return isAddress && isSpan && isElement && isRounding && seen == (1u << rank) - 1 &&
            all(map.sizes, [&](uint32_t size) { return size > 0 && size <= TensorMap::maxBox; }) &&
-           uint64_t(map.sizes[0]) * map.elementBytes == map.span;
+           isRow(uint64_t(map.sizes[0]) * map.elementBytes, map.span);
   }
 
   bool step(const Step &s, size_t index) const {

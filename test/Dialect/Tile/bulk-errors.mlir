@@ -205,7 +205,7 @@ tile.kernel @bulk_load_warp(%x: !v, %i: index) grid 1 launch <num_warps = 2> {
 tile.kernel @box_dims(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
   %g = tile.mbarrier_alloc : <1>
-  // expected-error @+1 {{expected a tile of rank 2 or more and as many dims, got 'tensor<8x64xbf16}}
+  // expected-error @+1 {{expected a tile of rank 1 or more and as many dims, got 'tensor<8x64xbf16}}
   tile.tma_load %x[%i, %i] dims [1] into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }
@@ -417,7 +417,7 @@ tile.kernel @full_and_empty(%x: !v, %i: index) grid 1 launch <num_warps = 4> {
 tile.kernel @tma_row(%x: !v, %i: index) grid 1 {
   %b = tile.alloc : !b
   %g = tile.mbarrier_alloc : <1>
-  // expected-error @+1 {{expected a tile of rank 2 or more and as many dims, got 'tensor<128xbf16}}
+  // expected-error @+1 {{expected a layout that TMA writes, got}}
   tile.tma_load %x[%i, %i] dims [1] bounded into %b[%i] full %g[%i] : !v, !b, <1>
   tile.return
 }

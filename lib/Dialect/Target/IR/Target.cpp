@@ -101,7 +101,9 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
     if (size < 1 || size > kMostElements)
       return emitError() << "expected boxes of 1 to " << kMostElements
                          << " elements in each dim, got " << size;
-  if (boxes[0] * bytes != span)
+  // A box that is not swizzled may have a row of any length.
+  constexpr int64_t unswizzled = 16;
+  if (boxes[0] * bytes != span && (span != unswizzled || boxes[0] * bytes % span))
     return emitError() << "expected boxes of one span, " << span
                        << " bytes, along the first dim, got " << boxes[0] * bytes;
   if (rounded && (!isa<FloatTF32Type>(rounded) || bytes != 4))

@@ -188,9 +188,17 @@ std::optional<Box> TmaLoadOp::getBox() {
   for (int64_t span : {128, 64, 32, 16}) {
     if (row < span || part->layout != boxedShared(sizes, *inner, 8 * bytes, span))
       continue;
-    bool isWhole = row > span && int64_t(view.getRank()) < Box::kMostDims &&
+    // A tile of rank 1 is a box of its own, which is not swizzled.
+    bool isRow = shape.size() == 1 && span == kChunk;
+    if (shape.size() == 1 && !isRow)
+      continue;
+    bool isWhole = !isRow && row > span && int64_t(view.getRank()) < Box::kMostDims &&
                    view.getDivisor(getDims()[*inner]) % (span / bytes) == 0;
-    Box box{{getDims()[*inner]}, {span / bytes}, span, row / span, isWhole};
+    Box box{{getDims()[*inner]},
+            {isRow ? shape[0] : span / bytes},
+            span,
+            isRow ? 1 : row / span,
+            isWhole};
     for (unsigned i = shape.size(); i-- > 0;)
       if (i != *inner) {
         box.dims.push_back(getDims()[i]);
@@ -262,8 +270,8 @@ LogicalResult TmaLoadOp::verify() {
     return failure();
   if (bool(getEmpty()) != bool(getEmptyIndex()) || bool(getEmpty()) != bool(getEmptyPhase()))
     return emitOpError("expected an index and a phase with the empty mbarriers, and none without");
-  if (tile.getRank() < 2 || int64_t(getDims().size()) != tile.getRank())
-    return emitOpError() << "expected a tile of rank 2 or more and as many dims, got " << tile
+  if (tile.getRank() < 1 || int64_t(getDims().size()) != tile.getRank())
+    return emitOpError() << "expected a tile of rank 1 or more and as many dims, got " << tile
                          << " and " << getDims().size() << " dims";
   if (failed(verifyCoords(*this)) || failed(verifyTensorMap(*this)))
     return failure();

@@ -114,7 +114,7 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>, At
     Tile_AsyncLoadOpInterface]> {
   let summary = "issues a TMA copy of a box of a view into a stage of a buffer";
   let description = [{
-    A box is a tile of rank 2 or more, of a view of rank 5 at most. View, coordinates and `dims` are as in
+    A box is a tile of a view of rank 5 at most. View, coordinates and `dims` are as in
     `tile.load`. A thread of warp `warp` (0 by default) issues the copy (`cp.async.bulk.tensor`), which completes at
     the mbarrier `full`. With `bounded`, elements outside of the view are written as zeros; without it the tile lies
     inside of the view.
@@ -122,7 +122,7 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>, At
     Along one of the tile's dimensions elements are contiguous in memory. All other strides are positive multiples of
     16 bytes, and the view's address is one. The stage holds the tile as TMA writes it (swizzledShared of lib/Layout):
     spans of 128, 64, 32 or 16 bytes along the contiguous dimension, one after the other; in a span the other
-    dimensions follow in order, the last one fastest. Where the view's contiguous size is a known multiple of the
+    dimensions follow in order, the last one fastest. A tile of rank 1 is in order. Where the view's contiguous size is a known multiple of the
     span, one instruction copies all spans. The kernel has the tensor map that describes the view as a parameter,
     which the launch encodes. Each CTA of a cluster copies the part of the tile that its buffer holds.
 

@@ -157,6 +157,9 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
         "a coordinate of the next tile of the persistent loop is not known ahead");
     return std::nullopt;
   }
+  // Rows are loaded beside the operands of wgmma.
+  if (load.getType().getRank() < 2 && (!hasGroups || layoutOf(load)->in().bits(Dim::Block)))
+    return std::nullopt;
   Operation *converted = convertedOf(load);
   CastOp rounded = hasGroups ? roundingOf(converted) : CastOp();
   std::optional<unsigned> inner =
@@ -189,7 +192,10 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
     }
   std::optional<Layout> best;
   unsigned least = 0;
-  for (unsigned span : {128u, 64u, 32u}) {
+  SmallVector<unsigned> spans = {128, 64, 32};
+  if (shape.size() == 1)
+    spans = {16}; // in order
+  for (unsigned span : spans) {
     uint64_t bytes = uint64_t(type.getNumElements()) / part->blocks * bits / 8;
     if (shape[*inner] * bits / 8 < span || bytes % (8 * span))
       continue;

@@ -71,8 +71,7 @@ std::optional<unsigned> tile::tmaInnerDim(LoadOp load, const Coordinates &coordi
     return pass.empty() ? remark::detail::InFlightRemark() : missed(load, pass, name);
   };
   ViewType view = load.getView().getType();
-  // TMA is for tiles of two dimensions and more.
-  if (load.getDims().size() < 2)
+  if (load.getDims().empty())
     return std::nullopt;
   if (llvm::any_of(load.getView().getUsers(), llvm::IsaPred<StoreOp, ScatterOp, BulkStoreOp>)) {
     decline("ViewIsWritten") << remark::reason("the kernel writes the view that it loads");

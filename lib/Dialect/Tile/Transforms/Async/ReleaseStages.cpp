@@ -51,6 +51,7 @@ private:
   unsigned warps;
   SmallVector<TmaLoadOp> refills;
   SmallVector<std::pair<Block *, Release>> releases;
+  SmallVector<SharedLoadOp> reads; // of rows, by threads
 };
 } // namespace
 
@@ -147,6 +148,11 @@ bool StageReleaser::find() {
       auto mma = dyn_cast<WgmmaOp>(user);
       if (isa<TmaLoadOp>(user) || (mma && !seen.insert(mma).second))
         continue;
+      if (auto read = dyn_cast<SharedLoadOp>(user);
+          read && read.getBuffer().getType().getTile().getRank() == 1) {
+        reads.push_back(read);
+        continue;
+      }
       if (!mma) {
         missed(user, kPass, "ReadByThreads")
             << remark::reason("threads read the stage: a CTA barrier precedes its refill");
@@ -184,7 +190,7 @@ bool StageReleaser::find() {
     return wait && (!isNext || !refillLag(refill, wait.getMbarrier()) ||
                     stageOfPreviousIteration(refill, wait.getMbarrier()));
   };
-  if (refills.empty())
+  if (refills.empty() || releases.empty())
     return false;
   if (llvm::all_of(refills, isReleased) &&
       llvm::all_of(releases, [&](const auto &each) { return !each.second.stage == isNext; }))
@@ -203,7 +209,12 @@ void StageReleaser::run() {
   auto empty = MbarrierAllocOp::create(builder, loc, mbarriers.getType(), warps);
   bool isNext = !releases.front().second.stage;
   for (auto &[block, release] : releases) {
-    builder.setInsertionPointAfter(release.after);
+    // Threads have read the rows of this iteration, too.
+    Operation *last = release.after;
+    for (SharedLoadOp read : reads)
+      if (read->getBlock() == block && !isNext && last->isBeforeInBlock(read))
+        last = read;
+    builder.setInsertionPointAfter(last);
     Value stage = release.stage;
     if (!stage)
       for (TmaLoadOp refill : refills)
