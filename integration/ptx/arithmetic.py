@@ -106,6 +106,13 @@ def _full_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(special, x / y, product)
 
 
+def _log2(x: np.ndarray) -> np.ndarray:
+    """Between 1/2 and 2 the error is absolute, below 2^-21.5: a share of the unit of 4 + log2(x)."""
+    exact = np.log2(x.astype(np.float64))
+    near = _off(exact + 4, 0.66, x).astype(np.float64) - 4
+    return np.where((x > 0.5) & (x < 2), near, _off(exact, 2, x)).astype(np.float32)
+
+
 #: Instructions of f32 that are approximate, with the largest error that the ISA gives them, in units of the last place. What
 #: it says of zeros and infinities is exact: 2^0 is 1, tanh of 0 is 0.
 APPROXIMATE: dict[str, Callable[..., np.ndarray]] = {
@@ -114,6 +121,7 @@ APPROXIMATE: dict[str, Callable[..., np.ndarray]] = {
     "rsqrt.approx": _approximate(lambda x: 1 / np.sqrt(x), 2),
     "sqrt.approx": _approximate(np.sqrt, 1),
     "div.full": _full_quotient,
+    "lg2.approx": _log2,
     "tanh.approx": _approximate(np.tanh, 2.0**13),  # 2^-11 of the result
 }
 

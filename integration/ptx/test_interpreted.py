@@ -91,6 +91,11 @@ def test_approximations_stay_within_their_bounds():
         found = arithmetic.APPROXIMATE[name](x).astype(np.float64)
         error = np.abs(found - answer) / np.spacing(answer.astype(np.float32))
         assert 0.5 < error.max() <= units[name], name
+    found, answer = arithmetic.APPROXIMATE["lg2.approx"](x).astype(np.float64), np.log2(wide)
+    is_near = (x > 0.5) & (x < 2)
+    assert 0 < np.abs(found - answer)[is_near].max() <= 2**-21.5
+    error = np.abs(found - answer) / np.spacing(np.abs(answer).astype(np.float32))
+    assert 0.5 < error[~is_near].max() <= 2
     y = np.arange(1, 2000, dtype=np.float32)
     quotients = arithmetic.APPROXIMATE["div.full"](y, y)
     assert (np.abs(quotients - 1) <= 2 * np.spacing(np.float32(1))).all() and (quotients < 1).any()

@@ -151,15 +151,23 @@ class TileSpace {
 public:
   TileSpace(const SizeFacts &facts, const KernelShape &shape) : shape(shape) {
     // Coarser steps where many dimensions have large sizes.
+    size_t count = 1;
     for (int64_t factor : {2, 4, 8}) {
       options.clear();
-      size_t count = 1;
+      count = 1;
       for (const Dim &dim : shape.dims) {
         options.push_back(tilesOf(std::max<int64_t>(1, facts.max(dim.size)), factor));
         count *= options.back().size();
       }
       if (count <= most)
         break;
+    }
+    // Many dimensions: the outermost ones have tiles of one element.
+    for (std::vector<int64_t> &tiles : options) {
+      if (count <= most)
+        break;
+      count /= tiles.size();
+      tiles.resize(1);
     }
   }
 

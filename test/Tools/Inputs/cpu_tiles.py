@@ -14,3 +14,8 @@ def indices(x):
 @tsr.function
 def sums(x):
     return tsr.cumsum(x, -1)
+
+
+@tsr.function
+def reversed_dims(x):
+    return tsr.tanh(x.permute((15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0))) + x
