@@ -534,7 +534,7 @@ static void loadRowsEarly(scf::ForOp loop) {
   }
 }
 
-/// Whether a loop only runs others, as over the heads that share a key.
+/// Whether a loop only runs others, as over the first of two dimensions of a stream.
 static bool isAroundLoops(scf::ForOp loop) {
   return !loop.getBody()->getOps<scf::ForOp>().empty() && loop.getBody()->getOps<LoadOp>().empty();
 }
