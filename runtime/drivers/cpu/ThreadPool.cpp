@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <linux/futex.h>
 #include <mutex>
 #include <pthread.h>
@@ -92,6 +93,9 @@ struct Scratch {
     data = allocate(bytes);
     if (!data)
       return false;
+    // Kernels read rows past the end of a tensor that they never store. What lies there decides
+    // whether a block is split for AMX, which rounds in another way: it begins as zeros.
+    std::memset(data, 0, bytes);
     capacity = bytes;
     return true;
   }
