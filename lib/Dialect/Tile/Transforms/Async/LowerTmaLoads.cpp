@@ -184,7 +184,7 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
   if (part->blocks > 1)
     shape[part->dim] /= part->blocks;
   for (auto [i, size] : llvm::enumerate(shape))
-    if (i != *inner && size > Box::kMostElements) {
+    if ((i != *inner || shape.size() == 1) && size > Box::kMostElements) {
       decline(load, "BoxTooLarge")
           << remark::reason("dimension {0} of the tile has {1} elements, and a box at most {2}", i,
                             size, int64_t(Box::kMostElements));
