@@ -39,11 +39,16 @@ public:
       : StreamChooser(machine, facts, shape), listed(listed) {}
 
 private:
-  /// The size of a contraction with these last dimensions of its sides; other parallel dimensions
-  /// are batches.
-  ContractionSize sizeOf(const Dim &rows, const Dim &columns, const Dim &over,
-                         int64_t products) const {
+  /// The size of a contraction, of which an iteration over the last K dimension loads so many
+  /// elements; parallel dimensions other than the last of each side are batches.
+  ContractionSize sizeOf(const KernelShape::Contraction &c, int64_t depth, int64_t products) {
+    const Dim &rows = *find(c.rows.back()), &columns = *find(c.columns.back()),
+              &over = *find(c.over.back());
     ContractionSize size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
+    // Each iteration over the other dimensions has whole k-steps.
+    for (const std::string &name : llvm::ArrayRef(c.over).drop_back())
+      size.depth =
+          llvm::alignTo(size.depth, depth) * std::max<int64_t>(1, facts.hint(find(name)->size));
     size.products = products;
     size.bytes = shape.storageBytes;
     bool areColumns = !areWords() && llvm::is_contained(shape.otherContiguous, rows.name);
@@ -73,11 +78,7 @@ private:
     if (!machine.warpgroupCosts || !areCopied(rows, columns, over) ||
         facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
       return false;
-    ContractionSize size = sizeOf(rows, columns, over, products);
-    // Each iteration over the other dimensions has whole k-steps.
-    for (const std::string &name : llvm::ArrayRef(c.over).drop_back())
-      size.depth =
-          llvm::alignTo(size.depth, depth) * std::max<int64_t>(1, facts.hint(find(name)->size));
+    ContractionSize size = sizeOf(c, depth, products);
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};
     bool isSplittable = shape.canSplit && !shape.batchInvariant && products == 1;
     int64_t maxParts =

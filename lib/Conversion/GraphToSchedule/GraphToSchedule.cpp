@@ -32,25 +32,6 @@ gir::TensorType tensorType(mlir::Value value) {
   return llvm::cast<gir::TensorType>(value.getType());
 }
 
-/// The bytes at whose multiples the rows of a stored value start, if it says so.
-std::optional<int64_t> rowAlignment(mlir::Value stored) {
-  auto op = stored ? stored.getDefiningOp<gir::MaterializeOp>() : nullptr;
-  return op ? op.getRowAlignment() : std::nullopt;
-}
-
-/// The type of a stored value in memory: aligned rows are padded at their end.
-gir::TensorType memoryType(mlir::Value stored) {
-  gir::TensorType type = tensorType(stored);
-  std::optional<int64_t> alignment = rowAlignment(stored);
-  if (!alignment)
-    return type;
-  int64_t unit =
-      std::max<int64_t>(1, *alignment * 8 / type.getElementType().getIntOrFloatBitWidth());
-  llvm::SmallVector<SymExpr> shape(type.getShape());
-  shape.back() = shape.back().ceilDiv(SymExpr(unit)) * SymExpr(unit);
-  return gir::TensorType::get(shape, type.getElementType());
-}
-
 /// The index of a reshape that joins dimensions of its input; nothing if it divides some.
 std::optional<std::vector<SymExpr>> joinedIndex(llvm::ArrayRef<SymExpr> shape,
                                                 llvm::ArrayRef<SymExpr> inputShape,

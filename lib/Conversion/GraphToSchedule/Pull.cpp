@@ -21,22 +21,27 @@ static bool isNarrowFloat(mlir::Type type) {
   return llvm::isa<mlir::FloatType>(type) && type.getIntOrFloatBitWidth() < 32;
 }
 
-/// Whether a stored value has aligned rows, which end with padding.
-static bool hasPaddedRows(mlir::Value tensor) {
-  auto stored = tensor.getDefiningOp<gir::MaterializeOp>();
-  std::optional<int64_t> alignment = stored ? stored.getRowAlignment() : std::nullopt;
+std::optional<int64_t> tessera::rowAlignment(mlir::Value stored) {
+  auto op = stored ? stored.getDefiningOp<gir::MaterializeOp>() : nullptr;
+  return op ? op.getRowAlignment() : std::nullopt;
+}
+
+gir::TensorType tessera::memoryType(mlir::Value stored) {
+  gir::TensorType type = tensorType(stored);
+  std::optional<int64_t> alignment = rowAlignment(stored);
   if (!alignment)
-    return false;
-  gir::TensorType type = tensorType(tensor);
-  int64_t unit = *alignment * 8 / type.getElementType().getIntOrFloatBitWidth();
-  SymExpr row = type.getShape().back();
-  return unit > 1 && row.ceilDiv(SymExpr(unit)) * SymExpr(unit) != row;
+    return type;
+  int64_t unit =
+      std::max<int64_t>(1, *alignment * 8 / type.getElementType().getIntOrFloatBitWidth());
+  llvm::SmallVector<SymExpr> shape(type.getShape());
+  shape.back() = shape.back().ceilDiv(SymExpr(unit)) * SymExpr(unit);
+  return gir::TensorType::get(shape, type.getElementType());
 }
 
 bool tessera::isContiguous(mlir::Value tensor) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(tensor);
   if (!argument)
-    return !hasPaddedRows(tensor);
+    return memoryType(tensor) == tensorType(tensor);
   auto function = llvm::dyn_cast<mlir::func::FuncOp>(argument.getOwner()->getParentOp());
   return !function || function.getArgAttr(argument.getArgNumber(), gir::kContiguousAttr) ||
          tensorType(tensor).getRank() == 0;

@@ -10,6 +10,11 @@
 
 namespace tessera {
 
+/// The bytes at whose multiples the rows of a stored value start, if it says so.
+std::optional<int64_t> rowAlignment(mlir::Value stored);
+/// The type of a stored value in memory: aligned rows are padded at their end.
+gir::TensorType memoryType(mlir::Value stored);
+
 /// Asks a graph value for its element at an index: follows operations through GraphOpInterface up
 /// to tensors in memory (arguments and the values in `stored`), and composes index expressions on
 /// the way.

@@ -189,7 +189,7 @@ std::optional<Box> TmaLoadOp::getBox() {
     if (row < span || part->layout != boxedShared(sizes, *inner, 8 * bytes, span))
       continue;
     // A tile of rank 1 is a box of its own, which is not swizzled.
-    bool isRow = shape.size() == 1 && span == kChunk;
+    bool isRow = shape.size() == 1 && span == Box::kUnswizzled;
     if (shape.size() == 1 && !isRow)
       continue;
     bool isWhole = !isRow && row > span && int64_t(view.getRank()) < Box::kMostDims &&

@@ -57,6 +57,8 @@ struct Box {
   /// Limits of tensor maps: the dimensions of a view, and the elements of a box along each.
   static constexpr int64_t kMostDims = CudaLimits::tmaDims,
                            kMostElements = CudaLimits::tmaBoxElements;
+  /// The span of a tile whose elements are in order.
+  static constexpr int64_t kUnswizzled = 16;
   llvm::SmallVector<int64_t> dims;  // of the view, the contiguous one first
   llvm::SmallVector<int64_t> sizes; // of the box along these
   int64_t span;                     // bytes along the contiguous dimension: the swizzle's width

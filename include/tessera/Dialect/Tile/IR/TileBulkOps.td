@@ -122,9 +122,10 @@ def Tile_TmaLoadOp : Tile_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>, At
     Along one of the tile's dimensions elements are contiguous in memory. All other strides are positive multiples of
     16 bytes, and the view's address is one. The stage holds the tile as TMA writes it (swizzledShared of lib/Layout):
     spans of 128, 64, 32 or 16 bytes along the contiguous dimension, one after the other; in a span the other
-    dimensions follow in order, the last one fastest. A tile of rank 1 is in order. Where the view's contiguous size is a known multiple of the
-    span, one instruction copies all spans. The kernel has the tensor map that describes the view as a parameter,
-    which the launch encodes. Each CTA of a cluster copies the part of the tile that its buffer holds.
+    dimensions follow in order, the last one fastest. A tile of rank 1 is in order. Where the view's contiguous size is
+    a known multiple of the span, one instruction copies all spans. The kernel has the tensor map that describes the
+    view as a parameter, which the launch encodes. Each CTA of a cluster copies the part of the tile that its buffer
+    holds.
 
     The stage has the view's element type. The copy of a view of f32 into a stage of tf32 rounds to the nearest tf32.
 

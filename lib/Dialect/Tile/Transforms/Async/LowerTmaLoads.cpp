@@ -144,7 +144,6 @@ bool TmaLoader::follow(Value coordinate) {
 
 /// The stage gets the swizzled layout from which the tile is read at the least cost.
 std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
-  auto isFollowed = [&](Value coordinate) { return follow(coordinate); };
   if (load->use_empty())
     return std::nullopt;
   if (!isKnownAhead(loop, load)) {
@@ -152,7 +151,7 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
       remarkLoadedIndex(loop, load, kPass);
     return std::nullopt;
   }
-  if (!llvm::all_of(load.getCoords(), isFollowed)) {
+  if (!llvm::all_of(load.getCoords(), [&](Value each) { return follow(each); })) {
     decline(load, "CoordinateOfTile") << remark::reason(
         "a coordinate of the next tile of the persistent loop is not known ahead");
     return std::nullopt;
@@ -194,7 +193,7 @@ std::optional<PipelinedLoad> TmaLoader::matchLoad(LoadOp load) {
   unsigned least = 0;
   SmallVector<unsigned> spans = {128, 64, 32};
   if (shape.size() == 1)
-    spans = {16}; // in order
+    spans = {Box::kUnswizzled};
   for (unsigned span : spans) {
     uint64_t bytes = uint64_t(type.getNumElements()) / part->blocks * bits / 8;
     if (shape[*inner] * bits / 8 < span || bytes % (8 * span))

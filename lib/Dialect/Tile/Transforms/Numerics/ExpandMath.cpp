@@ -242,11 +242,6 @@ static MapOp factorOf(MapOp map, double &factor) {
   return factor >= 0x1p-16 && factor <= 0x1p16 ? product : MapOp();
 }
 
-static MapOp mapOf(Term x, ScalarOp op) {
-  auto map = x.get().getDefiningOp<MapOp>();
-  return map && map.getScalarOp() == op ? map : MapOp();
-}
-
 /// The factors of a product with a constant; x and 1 otherwise.
 static std::pair<Value, double> constantFactor(Value x) {
   auto product = x.getDefiningOp<MapOp>();
@@ -258,12 +253,15 @@ static std::pair<Value, double> constantFactor(Value x) {
   return {x, 1};
 }
 
+static constexpr double log2e = 0x1.715476p+0; // in f32
+
 /// x log2(e), as one fma where x is a product with a constant less something that is broadcast:
 /// that is multiplied before.
 static Term scaledExponent(Term x) {
-  constexpr double log2e = 0x1.715476p+0;
-  MapOp difference = mapOf(x, ScalarOp::Sub);
-  auto shift = difference ? difference.getInputs()[1].getDefiningOp<BroadcastOp>() : BroadcastOp();
+  auto difference = x.get().getDefiningOp<MapOp>();
+  bool isDifference = difference && difference.getScalarOp() == ScalarOp::Sub;
+  auto shift =
+      isDifference ? difference.getInputs()[1].getDefiningOp<BroadcastOp>() : BroadcastOp();
   if (!shift)
     return x * log2e;
   auto [scaled, factor] = constantFactor(difference.getInputs()[0]);
@@ -284,7 +282,6 @@ static Term approxLog(Term x, Term d) {
 /// none if there is no such form.
 static std::optional<Term> expandApprox(ScalarOp op, Term x, double factor,
                                         const TargetMath &target) {
-  constexpr double log2e = 0x1.715476p+0;
   bool hasReciprocal = target.isNative(ScalarOp::Reciprocal, /*fast=*/true);
   auto power = [](Term exponent) { return exponent.map(ScalarOp::Exp2, {}, /*fast=*/true); };
   auto quotient = [&](Term a, Term b) {

@@ -39,11 +39,10 @@ struct TileFastMath : tile::impl::TileFastMathBase<TileFastMath> {
     WeightMath weights = math->table->weights;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isApprox = allowsApproximations(function);
-      approximated = llvm::to_vector(
-          isOfF16(function) ? ArrayRef(table.approximatedF16.data(), table.approximatedF16.size())
-                            : ArrayRef(table.approximated.data(), table.approximated.size()));
+      std::span<const ScalarOp> approximated =
+          isOfF16(function) ? table.approximatedF16 : table.approximated;
       if (!isApprox)
-        remarkExactMath(function);
+        remarkExactMath(function, approximated);
       if (!isApprox && weights == WeightMath::Fast)
         continue;
       function.walk([&](LaunchOp launch) {
@@ -73,7 +72,7 @@ private:
   }
 
   /// Says why operations of a function keep their exact form.
-  void remarkExactMath(func::FuncOp function) {
+  void remarkExactMath(func::FuncOp function, std::span<const ScalarOp> approximated) {
     if (!function.getContext()->getRemarkEngine())
       return;
     StringRef policy = gir::numericsOption(function, "fast_math");
@@ -110,6 +109,5 @@ private:
   }
 
   SmallVector<Type> narrow;
-  SmallVector<ScalarOp> approximated;
 };
 } // namespace
