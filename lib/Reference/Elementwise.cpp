@@ -106,6 +106,8 @@ static double propagatedBound(ScalarOp op, const Approximation *x, double u) {
     return productBound(x[0], x[1]);
   case ScalarOp::Fma:
     return productBound(x[0], x[1]) + x[2].bound;
+  case ScalarOp::Join:
+    return x[0].bound + x[1].bound + x[2].bound;
   case ScalarOp::Div:
     return quotientBound(x[0], x[1]);
   case ScalarOp::Reciprocal:

@@ -176,6 +176,8 @@ double tessera::evaluateFloat(ScalarOp op, const double *x) {
     return x[0] != 0 ? x[1] : x[2];
   case ScalarOp::Fma:
     return std::fma(x[0], x[1], x[2]);
+  case ScalarOp::Join:
+    return x[0] + (x[1] + x[2]);
   default:
     break;
   }
@@ -211,6 +213,8 @@ double tessera::scalarErrorUnits(ScalarOp op, const double *x, double exact) {
   case ScalarOp::ScaleB:
   case ScalarOp::Remainder: // fmod, and the divisor if the signs differ
     return size;
+  case ScalarOp::Join:
+    return size + std::fabs(x[1] + x[2]);
   case ScalarOp::Sqrt:
   case ScalarOp::Reciprocal:
     return 2 * size;

@@ -172,6 +172,8 @@ static Term expandFloat(ScalarOp op, ArrayRef<Term> x) {
     return expandGeluErf(x[0]);
   case ScalarOp::GeluTanh:
     return expandGeluTanh(x[0]);
+  case ScalarOp::Join:
+    return x[0] + (x[1] + x[2]);
   case ScalarOp::OrderKey:
     return expandOrderKey(x[0]);
   default:
