@@ -492,8 +492,18 @@ static Value withoutCasts(Value side) {
   return side;
 }
 
+/// The parts of an operand that is the sum of several in memory (gir-split-floats), otherwise the
+/// operand itself.
+static SmallVector<Value> partsOf(Value side) {
+  auto join = side ? side.getDefiningOp<MapOp>() : MapOp();
+  if (!join || join.getScalarOp() != ScalarOp::Join)
+    return {side};
+  return llvm::to_vector(join.getInputs());
+}
+
 /// Bytes of the narrowest type that an operand has before it is multiplied.
 static unsigned narrowestBytes(Value side) {
+  side = partsOf(side).front();
   unsigned bits = elementOf(side).getIntOrFloatBitWidth();
   for (auto cast = side.getDefiningOp<CastOp>(); cast;
        cast = cast.getInput().getDefiningOp<CastOp>())
@@ -596,7 +606,8 @@ void Describer::addContraction(ValueRange values, const Names &over, bool inner)
     return ordered(result);
   };
   Value lhs = withoutWeight(values[0]), rhs = withoutWeight(values[1]);
-  Value left = withoutCasts(lhs), right = withoutCasts(rhs);
+  SmallVector<Value> lhsParts = partsOf(lhs), rhsParts = partsOf(rhs);
+  Value left = withoutCasts(lhsParts.front()), right = withoutCasts(rhsParts.front());
   auto isHalf = [&](Value side) {
     return side && (elementOf(side).isBF16() || elementOf(side).isF16());
   };
@@ -609,6 +620,7 @@ void Describer::addContraction(ValueRange values, const Names &over, bool inner)
                                 ordered(NameSet(over.begin(), over.end())), inner, bool(rows),
                                 bool(columns)});
   KernelShape::Contraction &made = shape.contractions.back();
+  made.parts = int64_t(std::min(lhsParts.size(), rhsParts.size()));
   bool areNarrowed = function->hasAttr(gir::kProductTypeAttr) && shape.storageBytes == 2;
   made.halves = areNarrowed || (isHalf(left) && isHalf(right));
   bool isOne = !rows || !columns || elementOf(left) == elementOf(right);
@@ -650,8 +662,12 @@ void Describer::addContractions() {
       over.push_back(name.str());
     addContraction(cast<sched::ReduceOp>(op).getValues(), over, /*inner=*/true);
   });
-  if (factorBytes)
+  if (factorBytes) {
     shape.onTensorCores = factorBytes <= 4;
+    // Parts of a number are what is multiplied, whatever else the kernel reads.
+    if (llvm::any_of(shape.contractions, [](const auto &each) { return each.parts > 1; }))
+      shape.storageBytes = factorBytes;
+  }
   llvm::append_range(elementwise, results);
   trees.visit(
       elementwise,

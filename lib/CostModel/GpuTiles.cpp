@@ -51,6 +51,7 @@ private:
           llvm::alignTo(size.depth, depth) * std::max<int64_t>(1, facts.hint(find(name)->size));
     size.products = products;
     size.bytes = shape.storageBytes;
+    size.parts = c.parts;
     bool areColumns = !areWords() && llvm::is_contained(shape.otherContiguous, rows.name);
     auto isAnyOffLines = [&](int64_t KernelShape::Contraction::*alignment, const Dim &dim) {
       return llvm::any_of(shape.contractions, [&](const auto &each) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CostModel/StreamedProducts.h"
+#include "tessera/Dialect/Graph/Analysis/ComputedOperands.h"
 #include "tessera/Target/CudaLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -161,18 +162,6 @@ bool tessera::paysToStoreProducts(const MachineModel &machine, const SizeFacts &
          StreamedProducts(machine, facts, shape).paysToStore();
 }
 
-/// The elements of the largest argument or result of a function.
-static double largestElements(mlir::func::FuncOp function, const SizeFacts &facts) {
-  double elements = 0;
-  auto add = [&](mlir::Type type) {
-    if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
-      elements = std::max(elements, double(facts.hint(tensor.getNumElements())));
-  };
-  llvm::for_each(function.getArgumentTypes(), add);
-  llvm::for_each(function.getResultTypes(), add);
-  return elements;
-}
-
 /// The multiplications and additions of a contraction.
 static double flopOf(gir::ContractOp product, const SizeFacts &facts) {
   double flop = 2;
@@ -194,7 +183,7 @@ bool tessera::paysToRecompute(const MachineModel &machine, const SizeFacts &fact
   double elements = double(facts.hint(product.getResult().getType().getNumElements()));
   auto function = product->getParentOfType<mlir::func::FuncOp>();
   bool isCached = !machine.isGpu && elements * sumBytes <= double(machine.l2Bytes * machine.cores);
-  if (isCached || depth > deepest || elements <= largestElements(function, facts))
+  if (isCached || depth > deepest || elements <= gir::largestElements(function, facts))
     return false;
   double all = 0;
   function.walk([&](gir::ContractOp each) { all += flopOf(each, facts); });

@@ -12,6 +12,8 @@ using namespace tessera;
 /// The bytes of a k-step in a row of an operand, and of those that an instruction multiplies; and
 /// the bytes of an element for which costs were measured.
 static constexpr int64_t kStepBytes = 128, kInstructionBytes = 32, kMeasuredBytes = 2;
+/// The bytes that an SM reads from or writes to its shared memory in a cycle.
+static constexpr double kSharedBytesPerCycle = 128;
 
 /// The H200. The constants are fitted to the measured times of half of the shapes in
 /// unittests/CostModel/measurements (see its README); the other half judges them. Those for rows
@@ -54,14 +56,18 @@ static double slowest(std::initializer_list<double> times, double exponent) {
   return most * std::pow(sum, 1 / exponent);
 }
 
+/// The operands of a k-step.
+static int64_t stageBytes(const ContractionSize &size, int64_t height, int64_t width) {
+  return (height + size.products * width) * kStepBytes * size.parts;
+}
+
 int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &size,
                               const WarpgroupSchedule &schedule) {
   constexpr int64_t barriers = 2048, otherRegisters = 56;
   int64_t threads = 128 * schedule.groups(), area = schedule.height * schedule.width;
-  int64_t shared =
-      (schedule.height + size.products * schedule.width) * kStepBytes * schedule.stages + barriers +
-      (schedule.persistent ? area * size.bytes : 0);
-  int64_t registers = size.products * area / threads + otherRegisters;
+  int64_t shared = stageBytes(size, schedule.height, schedule.width) * schedule.stages + barriers +
+                   (schedule.persistent ? area * size.bytes : 0);
+  int64_t registers = size.accumulators() * size.products * area / threads + otherRegisters;
   int64_t resident =
       std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
   if (schedule.persistent)
@@ -71,12 +77,14 @@ int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &siz
 
 std::vector<WarpgroupSchedule>
 tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size, int64_t maxParts) {
-  constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, fewestStages = 3, mostStages = 7;
+  constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, mostStages = 7;
+  // The k-steps of parts are long.
+  const int64_t fewestStages = size.parts > 1 ? 2 : 3;
   std::vector<WarpgroupSchedule> result;
   for (int64_t height : sides)
     for (int64_t width : sides) {
-      int64_t step = (height + size.products * width) * kStepBytes;
-      if (height * width * size.products > largest)
+      int64_t step = stageBytes(size, height, width);
+      if (height * width * size.products * size.accumulators() > largest)
         continue;
       for (int64_t stages = fewestStages; stages <= mostStages; ++stages) {
         if (stages * step + 2048 > limits.sharedBytesPerCta)
@@ -86,7 +94,7 @@ tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size,
             WarpgroupSchedule schedule{height, width, stages, persistent, parts};
             bool fits = persistent <= limits.sms ||
                         residentCtas(limits, size, schedule) * limits.sms >= persistent;
-            if (fits && (parts == 1 || !persistent))
+            if (fits && (!persistent || (parts == 1 && size.parts == 1)))
               result.push_back(schedule);
           }
       }
@@ -106,17 +114,20 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   int64_t together = std::min(residentCtas(limits, size, schedule), perSm);
   double working = double(std::min(sms, tiles));
 
-  // How much wider elements are than measured ones.
-  double widening = double(size.bytes) / double(kMeasuredBytes);
+  // How much wider elements and results are than measured ones.
+  double widening = double(size.bytes) / double(kMeasuredBytes),
+         resultWidening = double(size.resultBytes()) / double(kMeasuredBytes);
+  double bytes = double(stageBytes(size, schedule.height, schedule.width));
   // A k-step: a wgmma takes half a cycle for each column of 64 rows and 32 bytes of K, and no less
-  // than its operands take from shared memory.
-  double tensor = height / 64 * double(kStepBytes / kInstructionBytes) *
-                  std::max(width / 2, 16 + width / 4) / costs.tensorEfficiency;
-  double bytes = (height + width) * double(kStepBytes);
+  // than its operands take from shared memory, to which TMA writes what several wgmmas read.
+  double instructions = height / 64 * double(kStepBytes / kInstructionBytes * size.partProducts());
+  double written = size.parts > 1 ? bytes / kSharedBytesPerCycle : 0;
+  double tensor = std::max(instructions * width / 2, instructions * (16 + width / 4) + written) /
+                  costs.tensorEfficiency;
   auto cyclesOf = [&](double side, bool isOff) {
     double one = isOff ? costs.offLineBytesPerCycle : costs.l2BytesPerCycle;
     double all = isOff ? costs.offLineBytesPerCycleOfAll : costs.l2BytesPerCycleOfAll;
-    double cycles = side * double(kStepBytes) / std::min(one, all / working);
+    double cycles = side * double(kStepBytes * size.parts) / std::min(one, all / working);
     if (isOff && schedule.persistent)
       cycles *= costs.offLinePersistent;
     return isOff && together > 1 ? cycles * costs.offLineTogether : cycles;
@@ -124,7 +135,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   double traffic = cyclesOf(height, size.rowsOffLines) + cyclesOf(width, size.columnsOffLines);
   double depth = double(size.depth), rows = double(size.rows), columns = double(size.columns);
   double batches = double(size.batches), products = double(size.products);
-  double operands = double(size.bytes) * batches * depth * (rows + products * columns);
+  double operands = double(size.bytes * size.parts) * batches * depth * (rows + products * columns);
   double latency = operands < costs.l2Operands ? costs.hitLatency : costs.missLatency;
   double issue = costs.stepCycles + costs.stepCyclesPerGroup * double(schedule.groups() - 1) +
                  (schedule.persistent ? costs.stepCyclesPersistent : 0);
@@ -137,7 +148,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   double warps = 4 * double(schedule.groups());
   double epilogue =
       costs.tileCycles + costs.rowCycles * height +
-      costs.elementCycles * widening * elements / warps * (schedule.parts > 1 ? 2 : 1);
+      costs.elementCycles * resultWidening * elements / warps * (schedule.parts > 1 ? 2 : 1);
 
   double cycles = 0;
   if (schedule.persistent) {
@@ -150,7 +161,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
       double serial = costs.ctaCycles + latency + epilogue;
       return std::max(loop(ctas) + serial,
                       ctas * (steps * std::max(tensor, traffic) +
-                              costs.storeCyclesPerElement * widening * elements) +
+                              costs.storeCyclesPerElement * resultWidening * elements) +
                           serial / ctas);
     };
     cycles = double(perSm / together) * round(double(together));
@@ -158,8 +169,8 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
       cycles += round(double(rest));
   }
   double results = batches * products * rows * columns;
-  double memory = (operands + double(size.bytes) * results) / costs.dramBytesPerUs;
-  double flop = 2 * results * depth;
+  double memory = (operands + double(size.resultBytes()) * results) / costs.dramBytesPerUs;
+  double flop = 2 * results * depth * double(size.partProducts());
   double time = slowest({slowest({cycles / costs.cyclesPerUs, memory}, costs.timeOverlap),
                          flop * widening / costs.tensorFlopPerUs},
                         costs.timeOverlap) +
@@ -176,7 +187,7 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
     return predicted;
   // Partial sums in fp32 are written, and read by a kernel that waits for the first one.
   constexpr double partBytes = 4;
-  double moved = (2 * partBytes * double(schedule.parts) + double(size.bytes)) * results;
+  double moved = (2 * partBytes * double(schedule.parts) + double(size.resultBytes())) * results;
   double merge =
       2 * costs.launchUs + costs.missLatency / costs.cyclesPerUs + moved / costs.dramBytesPerUs;
   predicted.microseconds += merge;

@@ -76,6 +76,11 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(gir::createGraphStoreOperands({.rowAlignment = machine.rowAlignment,
                                                      .flopPerByte = machine.flopPerByte(),
                                                      .flopPerLaunch = machine.flopPerLaunch()}));
+    bool canSplit = machine.warpgroupCosts && backend.options().tensorCores;
+    functions.addPass(gir::createGraphSplitFloats({.side = canSplit ? grouped::kSide : 0,
+                                                   .rowAlignment = machine.rowAlignment,
+                                                   .flopPerByte = machine.flopPerByte(),
+                                                   .flopPerLaunch = machine.flopPerLaunch()}));
   }
 }
 

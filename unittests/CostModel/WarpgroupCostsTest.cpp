@@ -148,6 +148,27 @@ TEST(WarpgroupCosts, Space) {
   EXPECT_EQ(best(square).parts, 1);
 }
 
+// Three parts of each operand are loaded, and six of their products computed, into sums of their
+// own.
+TEST(WarpgroupCosts, Parts) {
+  ContractionSize halves{8192, 8192, 8192}, parts = halves;
+  parts.parts = 3;
+  auto fastest = [](const ContractionSize &size) {
+    double least = 1e30;
+    for (const WarpgroupSchedule &each : warpgroupSchedules(kH200, size, 16))
+      least = std::min(least, predicted(size, each));
+    return least;
+  };
+  for (const WarpgroupSchedule &each : warpgroupSchedules(kH200, parts, 16)) {
+    EXPECT_LE((each.height + each.width) * 128 * 3 * each.stages, kH200.sharedBytesPerCta);
+    EXPECT_LE(each.height * each.width, 128 * 128);
+    EXPECT_EQ(each.persistent, 0);
+  }
+  double ratio = fastest(parts) / fastest(halves);
+  EXPECT_GT(ratio, 5.5);
+  EXPECT_LT(ratio, 8);
+}
+
 // A k-step of tf32 has the bytes of one of 16-bit elements and half their depth.
 TEST(WarpgroupCosts, Words) {
   ContractionSize halves{8192, 8192, 8192}, words = halves;

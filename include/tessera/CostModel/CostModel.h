@@ -93,6 +93,7 @@ struct KernelShape {
     /// Whether the operands are tensors of f32 in memory that may be rounded to tf32, dense along
     /// the last K dimension.
     bool wordsAlongK = false;
+    int64_t parts = 1; ///< in memory, of which each operand is the sum
   };
   /// Something that is computed for each element of some dimensions.
   struct Work {

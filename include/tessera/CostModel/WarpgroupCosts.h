@@ -59,6 +59,13 @@ struct ContractionSize {
   bool rowsOffLines = false, columnsOffLines = false; ///< operands that take two requests a row
   int64_t products = 1; ///< contractions that share the tile's rows, columns and k-steps
   int64_t bytes = 2;    ///< of an element: 4 for tf32
+  int64_t parts = 1;    ///< in memory, of which each operand is the sum
+
+  /// The products of parts that are computed: those of a number with at most as many bits.
+  int64_t partProducts() const { return parts * (parts + 1) / 2; }
+  int64_t resultBytes() const { return parts > 1 ? 4 : bytes; }
+  /// Parts are summed for a k-step before they are added to the result.
+  int64_t accumulators() const { return parts > 1 ? 2 : 1; }
 };
 
 /// A schedule of a contraction by wgmma.

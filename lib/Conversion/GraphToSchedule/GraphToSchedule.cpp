@@ -596,10 +596,18 @@ private:
     });
   }
 
-  /// Whether the kernel that stores the value is not merged with others.
-  bool isIsolated(mlir::Value value) const {
-    auto op = value ? value.getDefiningOp<gir::MaterializeOp>() : nullptr;
-    return (op && op.getIsolated()) || operands.contains(value);
+  /// Whether one kernel may store both values: an isolated one only beside those of the same type
+  /// in memory, such as the other parts of a number.
+  bool mayShareKernel(mlir::Value a, mlir::Value b) const {
+    auto isolated = [](mlir::Value value) {
+      auto op = value ? value.getDefiningOp<gir::MaterializeOp>() : nullptr;
+      return op && op.getIsolated() ? op : gir::MaterializeOp();
+    };
+    gir::MaterializeOp x = isolated(a), y = isolated(b);
+    if (operands.contains(a) || operands.contains(b))
+      return false;
+    return (!x && !y) ||
+           (x && y && x.getType() == y.getType() && x.getRowAlignment() == y.getRowAlignment());
   }
 
   /// Whether a kernel streams along the K dimension of a contraction.
@@ -622,7 +630,7 @@ private:
     for (const Root &x : a.roots)
       for (const Root &y : b.roots)
         if (((x.dim >= 0 || y.dim >= 0) && x.stored != y.stored) || x.indices || y.indices ||
-            isIsolated(x.stored) || isIsolated(y.stored))
+            !mayShareKernel(x.stored, y.stored))
           return nullptr;
     // Parts that share no contraction: each would leave the other half of the registers for its
     // tile.

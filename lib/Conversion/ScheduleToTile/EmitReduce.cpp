@@ -73,6 +73,7 @@ bool Emitter::isZeroAtEdge(Value value, StringAttr dim) {
   case ScalarOp::Relu:
   case ScalarOp::Add:
   case ScalarOp::Sub:
+  case ScalarOp::Join:
     return llvm::all_of(mapOp.getInputs(), isZero);
   case ScalarOp::Mul:
     return llvm::any_of(mapOp.getInputs(), isZero) &&

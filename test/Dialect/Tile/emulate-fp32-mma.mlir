@@ -81,3 +81,32 @@ tile.kernel @others(%x: !tile.view<16x16xf64, strides = [16, 1]>, %y: !tile.view
   tile.store %e, %z[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
   tile.return
 }
+
+// Parts in memory are multiplied as they are, the small products first.
+// CHECK-LABEL: tile.kernel @parts
+// CHECK:         %[[A:.*]] = tile.load %x
+// CHECK:         %[[B:.*]] = tile.load %y
+// CHECK:         %[[C:.*]] = tile.load %z
+// CHECK:         %[[ZERO:.*]] = tile.constant 0.0
+// CHECK:         %[[BB:.*]] = tile.mma %[[B]], %[[B]], %[[ZERO]] : (tensor<16x16xbf16>
+// CHECK:         %[[AC:.*]] = tile.mma %[[A]], %[[C]], %[[BB]]
+// CHECK:         %[[CA:.*]] = tile.mma %[[C]], %[[A]], %[[AC]]
+// CHECK:         %[[AB:.*]] = tile.mma %[[A]], %[[B]], %[[CA]]
+// CHECK:         %[[BA:.*]] = tile.mma %[[B]], %[[A]], %[[AB]]
+// CHECK:         %[[AA:.*]] = tile.mma %[[A]], %[[A]], %[[BA]]
+// CHECK:         %[[SUM:.*]] = tile.map add(%{{.*}}, %[[AA]])
+// CHECK:         tile.store %[[SUM]]
+tile.kernel @parts(%x: !tile.view<16x16xbf16, strides = [16, 1]>, %y: !tile.view<16x16xbf16, strides = [16, 1]>, %z: !tile.view<16x16xbf16, strides = [16, 1]>, %r: !tile.view<16x16xf32, strides = [16, 1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %zero = tile.constant 0.0 : f32 : tensor<16x16xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %b = tile.load %y[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %c = tile.load %z[%c0, %c0] dims [0, 1] : <16x16xbf16, strides = [16, 1]> -> tensor<16x16xbf16>
+  %a32 = tile.cast %a : tensor<16x16xbf16> -> tensor<16x16xf32>
+  %b32 = tile.cast %b : tensor<16x16xbf16> -> tensor<16x16xf32>
+  %c32 = tile.cast %c : tensor<16x16xbf16> -> tensor<16x16xf32>
+  %whole = tile.map join(%a32, %b32, %c32) : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %s = tile.mma %whole, %whole, %zero : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  tile.store %s, %r[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, <16x16xf32, strides = [16, 1]>
+  tile.return
+}

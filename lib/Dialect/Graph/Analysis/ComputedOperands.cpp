@@ -120,6 +120,17 @@ unsigned gir::passesOver(mlir::Value value) {
   return passes;
 }
 
+double gir::largestElements(mlir::func::FuncOp function, const SizeFacts &facts) {
+  double elements = 0;
+  auto add = [&](mlir::Type type) {
+    if (auto tensor = llvm::dyn_cast<gir::TensorType>(type))
+      elements = std::max(elements, double(facts.hint(tensor.getNumElements())));
+  };
+  llvm::for_each(function.getArgumentTypes(), add);
+  llvm::for_each(function.getResultTypes(), add);
+  return elements;
+}
+
 mlir::Value gir::computedOperand(mlir::func::FuncOp function, const SizeFacts &facts,
                                  const llvm::SetVector<mlir::Value> &stored,
                                  const CopyRates &rates) {

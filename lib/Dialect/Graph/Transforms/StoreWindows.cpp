@@ -173,8 +173,8 @@ struct StoreWindows : gir::impl::GraphStoreWindowsBase<StoreWindows> {
     if (getOperation().isExternal())
       return;
     SizeFacts facts(getOperation());
-    gir::MatrixRules rules{rowAlignment, flopPerByte, flopPerLaunch, /*sumsLast=*/false,
-                           kLargestCopy};
+    gir::MatrixRules rules{rowAlignment,       flopPerByte,  flopPerLaunch,
+                           /*sumsLast=*/false, kLargestCopy, wordSide};
     for (gir::ContractOp product : llvm::to_vector(getOperation().getOps<gir::ContractOp>()))
       WindowProduct(product, facts, rules, wordSide).rewrite();
   }

@@ -11,7 +11,11 @@
 //   x[n, c, h, w]  ->  m[n, (c, kw), (h, w)] = x[n, c, h, w + kw]
 //   y[n, (h, w), o] = sum(kh, c, kw) m[n, (c, kw), (h, w) + kh*W] * weight[o, kh, (c, kw)]
 //
-// With a step s, rows h*s + r are a matrix of their own for each r < s, along K.
+// With a step s, rows h*s + r are a matrix of their own for each r < s, along K; of a dilation that
+// is a multiple of s, windows show only those with r = 0.
+//
+// If the second dimension slides as well, positions are those of the whole tensor. Windows at the
+// end of its rows would begin in one row and end in the next: these are computed, and left out.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_DIALECT_GRAPH_TRANSFORMS_WINDOWMATRICES_H
@@ -43,6 +47,7 @@ struct MatrixRules {
   double flopPerByte, flopPerLaunch; ///< FLOP of 16-bit MMAs in the time of a byte, of a launch
   bool sumsLast;                     ///< rows are what is summed, otherwise positions
   double largestBytes;
+  int64_t groupSide; ///< the shortest side that warpgroups multiply; 0: the target has none
 };
 
 /// A contraction over elements of windows that is computed as a product of matrices.
@@ -62,23 +67,31 @@ private:
   int64_t elementDim(int64_t i) const { return places.firstElement + i; }
   SymExpr sizeOf(int64_t dim) const { return side.getType().getDim(dim); }
   SymExpr product(mlir::ArrayRef<int64_t> dims) const;
-  int64_t stepOfFirst() const { return steps[0]; }
-  int64_t tapsOfFirst() const;
+  double hint(SymExpr size) const { return double(facts.hint(size)); }
 
-  bool canSlide() const;
-  int64_t distance() const;
-  double storedBytes(bool slides) const;
-  double cost(bool slides) const;
+  bool skipsRows(int64_t i) const;
+  int64_t stepsInSums(int64_t i) const;
+  int64_t taps(int64_t i) const;
+  int64_t rowsOfTap(int64_t i) const;
+  SymExpr rowsAlong(int64_t i) const;
+  SymExpr width(int64_t i) const;
+  int64_t distance(int64_t i) const;
+
+  bool canSlide(int64_t count) const;
+  double storedBytes(int64_t slid) const;
+  double cost(int64_t slid) const;
   std::optional<int64_t> dividedDim() const;
 
   mlir::SmallVector<int64_t> orderOfSums(mlir::ArrayRef<int64_t> before,
                                          mlir::ArrayRef<int64_t> steps,
                                          mlir::ArrayRef<int64_t> elements) const;
-  mlir::Value rowsOfSteps(mlir::Value value);
+  mlir::Value rowsOfSteps(mlir::Value value, int64_t i, int64_t dim, int64_t place);
+  mlir::Value withRowsAtEnd(mlir::Value matrix, int64_t place);
   mlir::Value stored(mlir::Value matrix, mlir::StringRef reason, bool isRead);
   mlir::Value windowMatrix(mlir::Value value);
   mlir::Value otherMatrix();
   mlir::Value multiplied(mlir::Value part, mlir::Value weights);
+  mlir::Value withoutGaps(mlir::Value result, size_t place);
 
   ContractOp contract;
   Side side, other;
@@ -91,7 +104,7 @@ private:
   mlir::ArrayRef<int64_t> dims, sizes, steps, dilations;
   Windows places{0, 0};
   mlir::SmallVector<int64_t> kept, summed; ///< dimensions before the positions, by their roles
-  bool slides = false;
+  int64_t slid = 0; ///< the first dimensions of windows whose elements are found by sliding
 };
 
 } // namespace tessera::gir

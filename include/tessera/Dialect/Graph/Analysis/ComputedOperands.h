@@ -30,6 +30,9 @@ std::optional<int64_t> alignmentOfCopy(gir::TensorType type, const SizeFacts &fa
 /// well stored as the value. Of several, the narrowest.
 mlir::Value endOfMaps(mlir::Value value);
 
+/// The elements of the largest argument or result of a function.
+double largestElements(mlir::func::FuncOp function, const SizeFacts &facts);
+
 /// How often the elements of a value are computed if nothing stores it: once for each reduction
 /// and each result that elementwise operations and views lead to, more often for contractions.
 unsigned passesOver(mlir::Value value);

@@ -198,8 +198,8 @@ def Graph_MaterializeOp : Graph_BasicOp<"materialize", [AllTypesMatch<["input", 
   let summary = "the same tensor, stored in memory";
   let description = [{
     A kernel stores the tensor, and its users load it. `align_rows` pads each row at its end, so that rows start at
-    multiples of as many bytes. The kernel that stores an `isolated` tensor is not merged with others. `reason` says why
-    the tensor is stored; `tessera explain` prints it.
+    multiples of as many bytes. The kernel that stores an `isolated` tensor stores no other one, unless that is isolated
+    and has the same type in memory. `reason` says why the tensor is stored; `tessera explain` prints it.
 
     ```mlir
     %1 = gir.materialize %0 : !gir.tensor<B, S, f32>

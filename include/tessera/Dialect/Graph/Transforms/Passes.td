@@ -456,6 +456,62 @@ def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphSplitFloats : Pass<"gir-split-floats", "::mlir::func::FuncOp"> {
+  let summary = "store f32 operands of contractions as sums of three bf16";
+  let description = [{
+    Stores the f32 operands of a large contraction as three tensors of bf16, whose sum
+    (`gir.map join`) takes the operand's place. The first part is the rounded operand, and each
+    other one is what rounding has left. An infinity is in the last part, after a first one with its
+    sign.
+
+    **Why.** Tensor cores have no products of f32. Without parts in memory, each warp splits the
+    elements that it loads, once for each tile of the other operand, and multiplies the parts by
+    `mma.sync`. `wgmma` reads operands from shared memory, where TMA puts the parts.
+    `tile-emulate-fp32-mma` multiplies the parts of one operand with those of the other.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same, with `gir.materialize … isolated` of the parts. Transposes,
+    broadcasts and windows of an operand stay after the sum. A product that is reduced is stored.
+
+    **Declines.** The pass leaves a contraction alone
+
+    - if the policy `matmul` rounds its operands, or rows must not depend on how many there are
+      (`batch_invariant`);
+    - if its sides have less than `side` elements, or its K dimensions no more than a k-step (64);
+    - if an operand depends on positions (`gir.iota`), as a triangle does: loops skip its zeros as
+      long as they are not stored;
+    - if the product is larger than all arguments and results of the function, and reduced or the
+      sum of at most 256 terms: streams compute such products in their tiles. The same holds if an
+      operand depends on one;
+    - if the copies would take longer than what the contraction saves: `flop-per-byte` and
+      `flop-per-launch` compare the two.
+
+    Before:
+    ```mlir
+    %1 = gir.contract %x, %w batch [] x [] over [1] x [0]
+       : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+    ```
+    After, with `%x` as the sum of its parts `%10`, `%11` and `%12`, and `%w` likewise:
+    ```mlir
+    %13 = gir.cast %10 : !gir.tensor<4096, 4096, bf16> -> !gir.tensor<4096, 4096, f32>
+    %14 = gir.cast %11 : !gir.tensor<4096, 4096, bf16> -> !gir.tensor<4096, 4096, f32>
+    %15 = gir.cast %12 : !gir.tensor<4096, 4096, bf16> -> !gir.tensor<4096, 4096, f32>
+    %16 = gir.map join(%13, %14, %15)
+       : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>)
+      -> !gir.tensor<4096, 4096, f32>
+    ```
+  }];
+  let options = [
+    Option<"side", "side", "int64_t", "0",
+           "the shortest side of a product that `wgmma` computes; 0: the target has none">,
+    Option<"rowAlignment", "row-alignment", "int64_t", "16", "bytes at whose multiples rows must start">,
+    Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
+    Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
+  ];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphGatherReshapes : Pass<"gir-gather-reshapes", "::mlir::func::FuncOp"> {
   let summary = "read reshapes that take apart a contraction's result at computed indices";
   let description = [{

@@ -255,15 +255,21 @@ void TmaLoader::remarkOthers() {
   remarks = false;
 }
 
-/// Whether an operation depends on another one of its block.
+/// Whether a contraction adds to another one: tensor cores compute both in order.
+static bool continuesSum(OpOperand &operand) {
+  auto mma = dyn_cast<MmaOp>(operand.getOwner());
+  return mma && operand.get() == mma.getAcc() && operand.get().getDefiningOp<MmaOp>();
+}
+
+/// Whether an operation waits for another one of its block.
 static bool dependsOn(Operation *op, Operation *other) {
   llvm::SmallSetVector<Operation *, 16> made;
   made.insert(op);
   for (unsigned i = 0; i < made.size(); ++i)
     made[i]->walk([&](Operation *each) {
-      for (Value operand : each->getOperands())
-        if (Operation *maker = operand.getDefiningOp();
-            maker && maker->getBlock() == op->getBlock())
+      for (OpOperand &operand : each->getOpOperands())
+        if (Operation *maker = operand.get().getDefiningOp();
+            maker && maker->getBlock() == op->getBlock() && !continuesSum(operand))
           made.insert(maker);
     });
   return op != other && made.contains(other);

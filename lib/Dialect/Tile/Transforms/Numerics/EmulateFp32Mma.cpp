@@ -1,10 +1,14 @@
-//===- EmulateFp32Mma.cpp - Contractions of f32 on tf32 tensor cores ------===//
+//===- EmulateFp32Mma.cpp - Contractions of f32 on tensor cores -----------===//
 //
-// A number is hi + lo. hi is the number rounded to the 11 significant bits of tf32; lo is at most
-// 2^-11 of it and a tf32 but for its last bit. Of the four mmas hi hi, hi lo, lo hi, lo lo the
-// last is below 2^-22 of the whole and left out. With the last bits of the los, a product has an
-// error of at most 8 units of the roundoff of f32. The reference allows 2 (n + 8) of them for a sum
-// of n terms.
+// Operands that are the sums of three bf16 in memory (gir-split-floats) are multiplied part by
+// part. Of the nine products, the three of a second or third part with a third one are below 2^-24
+// of the whole and left out.
+//
+// Others are split here. A number is hi + lo. hi is the number rounded to the 11 significant bits
+// of tf32; lo is at most 2^-11 of it and a tf32 but for its last bit. Of the four mmas hi hi, hi
+// lo, lo hi, lo lo the last is below 2^-22 of the whole and left out. With the last bits of the
+// los, a product has an error of at most 8 units of the roundoff of f32. The reference allows 2 (n
+// + 8) of them for a sum of n terms.
 //
 // Where rounding would make hi infinite, and for infinities, hi is the largest tf32. The remainder
 // is in lo, through which infinities and NaNs enter the accumulator.
@@ -62,6 +66,38 @@ static void emulate(MmaOp mma) {
 }
 
 namespace {
+/// The parts of an operand in memory, the largest first.
+using StoredParts = std::array<Value, 3>;
+} // namespace
+
+static std::optional<StoredParts> storedParts(Value operand) {
+  auto join = operand.getDefiningOp<MapOp>();
+  if (!join || join.getScalarOp() != ScalarOp::Join)
+    return std::nullopt;
+  StoredParts parts;
+  for (auto [part, input] : llvm::zip_equal(parts, join.getInputs())) {
+    auto cast = input.getDefiningOp<CastOp>();
+    if (!cast || !getElementTypeOrSelf(cast.getInput()).isBF16())
+      return std::nullopt;
+    part = cast.getInput();
+  }
+  return parts;
+}
+
+/// Small products are added first.
+static void multiplyParts(MmaOp mma, const StoredParts &lhs, const StoredParts &rhs) {
+  static constexpr std::pair<unsigned, unsigned> products[] = {{1, 1}, {0, 2}, {2, 0},
+                                                               {0, 1}, {1, 0}, {0, 0}};
+  ImplicitLocOpBuilder builder(mma.getLoc(), mma);
+  Value sum = ConstantOp::create(builder, cast<RankedTensorType>(mma.getType()),
+                                 builder.getF32FloatAttr(0));
+  for (auto [i, k] : products)
+    sum = MmaOp::create(builder, lhs[i], rhs[k], sum);
+  mma.replaceAllUsesWith((Term(builder, mma.getAcc()) + Term(builder, sum)).get());
+  mma.erase();
+}
+
+namespace {
 struct TileEmulateFp32Mma : tile::impl::TileEmulateFp32MmaBase<TileEmulateFp32Mma> {
   void runOnOperation() override {
     SmallVector<MmaOp> mmas;
@@ -70,7 +106,13 @@ struct TileEmulateFp32Mma : tile::impl::TileEmulateFp32MmaBase<TileEmulateFp32Mm
           getElementTypeOrSelf(mma.getResult()).isF32())
         mmas.push_back(mma);
     });
-    llvm::for_each(mmas, emulate);
+    for (MmaOp mma : mmas) {
+      std::optional<StoredParts> lhs = storedParts(mma.getLhs()), rhs = storedParts(mma.getRhs());
+      if (lhs && rhs)
+        multiplyParts(mma, *lhs, *rhs);
+      else
+        emulate(mma);
+    }
   }
 };
 } // namespace
