@@ -117,3 +117,32 @@ func.func @words_of_few_channels(%x: !gir.tensor<32, 64, 58, 58, f32>, %w: !gir.
   %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 64, 56, 56, 3, 3, f32>, !gir.tensor<32, 64, 3, 3, f32>) -> !gir.tensor<32, 56, 56, 32, f32>
   return %1 : !gir.tensor<32, 56, 56, 32, f32>
 }
+
+// Both dimensions slide: positions are those of the tensor, and six of each 114 are left out.
+// CHECK-LABEL: func.func @two_dimensions
+// WORDS: gir.concat 1(%{{.*}}, %{{.*}}) : {{.*}} -> !gir.tensor<32, 13002, 128, bf16>
+// WORDS: %[[STORED:.*]] = gir.materialize {{.*}} : !gir.tensor<32, 13002, 128, bf16>
+// WORDS: %[[ROWS:.*]] = gir.window %[[STORED]] dims [1] sizes [7] steps [1] dilations [114]
+// WORDS: %[[BOTH:.*]] = gir.window %[[ROWS]] dims [1] sizes [7] steps [1] dilations [1]
+// WORDS: %[[PRODUCT:.*]] = gir.contract %[[BOTH]], %{{.*}} batch [] x [] over [3, 4, 2] x [1, 2, 3]
+// WORDS: %[[ALL:.*]] = gir.materialize %[[PRODUCT]] because "its rows end with positions that no window has"
+// WORDS: %[[POSITIONS:.*]] = gir.reshape %[[ALL]] : {{.*}} -> !gir.tensor<32, 108, 114, 64, bf16>
+// WORDS: gir.slice %[[POSITIONS]] {{.*}} -> !gir.tensor<32, 108, 108, 64, bf16>
+// CHECK: return
+func.func @two_dimensions(%x: !gir.tensor<32, 128, 114, 114, bf16>, %w: !gir.tensor<64, 128, 7, 7, bf16>) -> !gir.tensor<32, 108, 108, 64, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [7, 7] steps [1, 1] dilations [1, 1] : !gir.tensor<32, 128, 114, 114, bf16> -> !gir.tensor<32, 128, 108, 108, 7, 7, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 128, 108, 108, 7, 7, bf16>, !gir.tensor<64, 128, 7, 7, bf16>) -> !gir.tensor<32, 108, 108, 64, bf16>
+  return %1 : !gir.tensor<32, 108, 108, 64, bf16>
+}
+
+// A dilation that is a multiple of the step: windows show every second row.
+// CHECK-LABEL: func.func @skipped_rows
+// CHECK: gir.slice %arg0 starts ["0", "0", "0", "0"] steps [1, 1, 2, 1] : {{.*}} -> !gir.tensor<32, 128, 59, 117, bf16>
+// WORDS: gir.slice %arg0 starts ["0", "0", "0", "0"] steps [1, 1, 2, 2] : {{.*}} -> !gir.tensor<32, 128, 59, 59, bf16>
+// WORDS: gir.window {{.*}} dims [1] sizes [3] steps [1] dilations [59]
+// CHECK: gir.contract
+func.func @skipped_rows(%x: !gir.tensor<32, 128, 117, 117, bf16>, %w: !gir.tensor<128, 128, 3, 3, bf16>) -> !gir.tensor<32, 57, 57, 128, bf16> {
+  %0 = gir.window %x dims [2, 3] sizes [3, 3] steps [2, 2] dilations [2, 2] : !gir.tensor<32, 128, 117, 117, bf16> -> !gir.tensor<32, 128, 57, 57, 3, 3, bf16>
+  %1 = gir.contract %0, %w batch [] x [] over [1, 4, 5] x [1, 2, 3] : (!gir.tensor<32, 128, 57, 57, 3, 3, bf16>, !gir.tensor<128, 128, 3, 3, bf16>) -> !gir.tensor<32, 57, 57, 128, bf16>
+  return %1 : !gir.tensor<32, 57, 57, 128, bf16>
+}

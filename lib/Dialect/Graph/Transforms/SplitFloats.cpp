@@ -143,9 +143,9 @@ private:
         if (!llvm::is_contained(batch, dim) && !llvm::is_contained(summed, dim))
           free = std::max(free, sizes->hint(type.getDim(dim)));
       return type.getElementType().isF32() && free >= side && !showsWindows(operand) &&
-             !isMasked(operand) &&
-             llvm::none_of(computedFrom(operand),
-                           [&](Value each) { return streamed.contains(each); });
+             !isMasked(operand) && llvm::none_of(computedFrom(operand), [&](Value each) {
+               return streamed.contains(each);
+             });
     };
     return isOperand(product.getLhs(), product.getLhsBatch(), product.getLhsContract()) &&
            isOperand(product.getRhs(), product.getRhsBatch(), product.getRhsContract());
@@ -157,8 +157,7 @@ private:
   bool pays(gir::ContractOp product) const {
     constexpr double inRegisters = 31, inParts = 9, bytesOfCopy = 4 + 3 * 2;
     double flop = 2, bytes = 0, launches = 0;
-    for (SymExpr size :
-         cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
+    for (SymExpr size : cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
       flop *= double(sizes->hint(size));
     for (Value operand : {product.getLhs(), product.getRhs()})
       if (Value source = sourceOf(operand); !joined.contains(source)) {
@@ -215,8 +214,8 @@ private:
     auto finite = [&](Value x, Value other) {
       // Rounding must not make it infinite.
       constexpr double largest = 0x1.FEp127;
-      Value clamped = map(ScalarOp::Minimum, {map(ScalarOp::Maximum, {x, number(-largest)}),
-                                              number(largest)});
+      Value clamped =
+          map(ScalarOp::Minimum, {map(ScalarOp::Maximum, {x, number(-largest)}), number(largest)});
       return map(ScalarOp::Where, {map(ScalarOp::IsFinite, {x}), clamped, other});
     };
     std::optional<int64_t> alignment =

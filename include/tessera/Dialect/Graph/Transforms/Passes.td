@@ -560,12 +560,16 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
     operands: of bytes, and with the policy `matmul = "tf32"` of f32, where both sides of the
     product have `word-side` elements. Rows are aligned for bulk copies.
 
-    Elements along the first dimension of windows are not stored where that saves time: they are
+    Elements along the first dimensions of windows are not stored where that saves time: they are
     other rows of the tensor, a constant number of positions further on, and the contraction reads
     a window of the matrix. Where windows have a step, the rows between two windows are part of
-    what is summed, and zeros are added to the other operand. The distance of two elements is a
-    multiple of `row-alignment`, or rows are what is summed. The other operand is stored in the
-    same order.
+    what is summed, and zeros are added to the other operand; of a dilation that is a multiple of
+    the step, windows never show these rows. The distance of two elements is a multiple of
+    `row-alignment`, or rows are what is summed. The other operand is stored in the same order.
+
+    Along a second dimension, positions are those of whole rows of the tensor. The product has
+    elements that no window has at the end of each row; it is stored, and a slice of it is the
+    result. This is done for products that `wgmma` computes (`word-side`).
 
     **Why.** An element of a convolution's operand is at a sum of indices, and along a window there
     are few elements: a tile of tensor cores would be mostly empty. The matrix has one K dimension
@@ -616,7 +620,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
     Option<"rowAlignment", "row-alignment", "int64_t", /*default=*/"16",
            "the alignment in bytes of rows that bulk copies read">,
     Option<"wordSide", "word-side", "int64_t", /*default=*/"0",
-           "the shortest side of a product of tf32 that `wgmma` computes; 0: the target has none">,
+           "the shortest side of a product that `wgmma` computes; 0: the target has none">,
     Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
     Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
   ];
