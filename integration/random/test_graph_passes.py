@@ -78,7 +78,9 @@ def test_windows(tmp_path):
     for _ in range(80):
         rates = f"flop-per-byte={draw.choice([0, 200, 100000])} flop-per-launch={draw.choice([0, 1000])}"
         text = check(
-            tmp_path, convolution(draw), f"gir-store-windows{{word-side={draw.choice([0, 1, 1])} {rates}}}"
+            tmp_path,
+            convolution(draw),
+            f"gir-store-windows{{word-side={draw.choice([0, 1, 1])} {rates}}}",
         )
         stored = text.partition("windows overlap")[2]
         count = sum("gir.window" in line for line in stored.splitlines())

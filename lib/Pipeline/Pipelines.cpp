@@ -53,6 +53,7 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
   manager.addPass(createCSEPass());
   manager.nest<func::FuncOp>().addPass(gir::createGraphSplitBatches());
   manager.nest<func::FuncOp>().addPass(gir::createGraphFactorContractions());
+  manager.nest<func::FuncOp>().addPass(gir::createGraphSumOperands());
   manager.addPass(gir::createGraphDistributeConcat());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -456,6 +456,53 @@ def GraphStoreOperands : Pass<"gir-store-operands", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphSumOperands : Pass<"gir-sum-operands", "::mlir::func::FuncOp"> {
+  let summary = "sum the operands of contractions whose results are summed";
+  let description = [{
+    Replaces the sum of a contraction along dimensions of one operand by a contraction of that
+    operand's sum: Σⱼ Σₖ a[i,k] b[j,k] = Σₖ a[i,k] (Σⱼ b[j,k]). The same holds for the sum along
+    rows and columns, and for positions of windows.
+
+    **Why.** The contraction has as many fewer products as elements are summed, and its result is
+    small: the mean of all positions of a convolution is one product of a matrix.
+
+    **Input form.** Graph IR without composite operations.
+
+    **Output form.** The same. Between the contraction and the sum there may be additions,
+    subtractions and negations, factors and divisors that are the same along the sum, casts that
+    need not round, transposes, and reshapes that leave the summed dimensions alone. Terms beside
+    the contraction are summed on their own; what is the same along the sum is multiplied by the
+    number of elements. Sums of 16-bit types and the contraction are computed in fp32.
+
+    **Declines.** The pass leaves a sum alone
+
+    - if the contraction, or an operation before the sum, has other uses;
+    - if other operations or explicit casts lie between the two;
+    - if both operands have the summed dimension (a batch);
+    - if the function's numerics are strict.
+
+    Before:
+    ```mlir
+    func.func @f(%x: !gir.tensor<64, 32, f32>, %w: !gir.tensor<32, 96, f32>) -> !gir.tensor<64, f32> {
+      %0 = gir.contract %x, %w batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 32, f32>, !gir.tensor<32, 96, f32>) -> !gir.tensor<64, 96, f32>
+      %1 = gir.reduce sum %0 dims [1] : !gir.tensor<64, 96, f32> -> !gir.tensor<64, f32>
+      return %1 : !gir.tensor<64, f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: !gir.tensor<64, 32, f32>, %w: !gir.tensor<32, 96, f32>) -> !gir.tensor<64, f32> {
+      %0 = gir.reduce sum %w dims [1] : !gir.tensor<32, 96, f32> -> !gir.tensor<32, f32>
+      %1 = gir.contract %x, %0 batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 32, f32>, !gir.tensor<32, f32>) -> !gir.tensor<64, f32>
+      return %1 : !gir.tensor<64, f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphSplitFloats : Pass<"gir-split-floats", "::mlir::func::FuncOp"> {
   let summary = "store f32 operands of contractions as sums of three bf16";
   let description = [{
