@@ -74,3 +74,30 @@ def test_rows_with_padding(size):
 @pytest.mark.parametrize("rows, columns", [(150, 72), (128, 256)])
 def test_loops_are_collapsed(sizes, rows, columns):
     assert_right(several, draw(rows, *sizes), draw(columns, *sizes, seed=1), seeds=1)
+
+
+@tsr.function(numerics=tsr.numerics(matmul="tf32"))
+def pointwise(x, w, v, b):
+    return tsr.conv2d(tsr.relu(tsr.conv2d(x, w, None, 1, 1) - b), v)
+
+
+@tsr.function
+def tall(x, w):
+    return x @ w.mT
+
+
+def test_operands_become_rows():
+    """tf32 is read along K: what a convolution of single elements reads is stored in rows of channels."""
+    x, w, v, b = draw(2, 68, 32, 33), draw(96, 68, 3, 3), draw(127, 96, 1, 1), draw(96, 1, 1)
+    arguments = [each.astype(np.float32) for each in (x, w, v, b)]
+    text = pointwise.inspect_ir("sched", *arguments, target="sm_90:ptx")
+    assert text.count("wgmma = 1") == 2
+    assert_right(pointwise, *arguments, seeds=1)
+
+
+@pytest.mark.parametrize("columns", [5, 24])
+def test_narrow_products(columns):
+    """Few columns have tiles as narrow, if the rows fill the device."""
+    x, w = draw(7000, 200), draw(columns, 200)
+    assert "wgmma = 1" in tall.inspect_ir("sched", x, w, target="sm_90:ptx")
+    assert_right(tall, x, w, seeds=1)

@@ -93,6 +93,6 @@ def test_parts(tmp_path):
     draw = np.random.default_rng(0x5EED)
     for _ in range(12):
         text = check(
-            tmp_path, product(draw), "gir-split-floats{side=1 flop-per-byte=0 flop-per-launch=0}"
+            tmp_path, product(draw), "gir-store-floats{side=1 flop-per-byte=0 flop-per-launch=0}"
         )
         assert text.count("gir.map join") == 2

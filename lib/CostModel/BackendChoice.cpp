@@ -77,10 +77,12 @@ private:
   /// Whether warpgroups compute contractions of tensors in memory, followed by elementwise
   /// operations only.
   bool isGrouped() const {
-    constexpr int64_t fewestElements = 128;
+    constexpr int64_t fewestBytes = 256; // of an operand along K
     return usesWgmma() && shape.onlyMaps &&
            llvm::all_of(shape.contractions, [&](const Product &product) {
-             return product.dense && sizeOf(product.over) >= fewestElements;
+             return product.dense &&
+                    sizeOf(product.over) * product.parts * int64_t(shape.storageBytes) >=
+                        fewestBytes;
            });
   }
 

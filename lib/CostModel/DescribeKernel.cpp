@@ -492,7 +492,7 @@ static Value withoutCasts(Value side) {
   return side;
 }
 
-/// The parts of an operand that is the sum of several in memory (gir-split-floats), otherwise the
+/// The parts of an operand that is the sum of several in memory (gir-store-floats), otherwise the
 /// operand itself.
 static SmallVector<Value> partsOf(Value side) {
   auto join = side ? side.getDefiningOp<MapOp>() : MapOp();
@@ -537,9 +537,13 @@ std::optional<int64_t> Describer::denseAlignment(LoadOp load, int64_t bits, Stri
   SmallVector<SymExpr> indices = expressions(load.getIndex());
   // In one index of a whole tensor, the rest of the index says where rows begin.
   bool isLinear = !inner.empty() && indices.size() == 1;
-  if (!isLinear && type.getRank() < 2)
+  // Last dimensions of one element leave rows as they are.
+  while (!isLinear && indices.size() > 1 && indices.back().isConstant(0) &&
+         type.getDim(indices.size() - 1).isConstant(1))
+    indices.pop_back();
+  if (!isLinear && indices.size() < 2)
     return std::nullopt;
-  int64_t pitch = isLinear ? piece : facts.divisor(type.getDim(type.getRank() - 1));
+  int64_t pitch = isLinear ? piece : facts.divisor(type.getDim(indices.size() - 1));
   if (pitch % piece != 0)
     return std::nullopt;
   SymExpr beside = indices.back();

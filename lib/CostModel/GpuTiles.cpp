@@ -77,9 +77,15 @@ private:
     const int64_t depth = stepBytes / shape.storageBytes;
     // A single k-step has nothing to prefetch.
     if (!machine.warpgroupCosts || !areCopied(rows, columns, over) ||
-        facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide || bounded(columns, 128) < kSide)
+        facts.max(over.size) <= depth || rowsOf(rows, 128) < kSide)
       return false;
     ContractionSize size = sizeOf(c, depth, products);
+    // A narrow product is as long as its rows take to arrive: there are enough of them for all SMs.
+    bool isNarrow = bounded(columns, 128) < kSide;
+    if (isNarrow &&
+        (shape.batchInvariant ||
+         !fillsDevice(size.batches * int64_t(llvm::divideCeil(size.rows, kSide)), machine.cores)))
+      return false;
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};
     bool isSplittable = shape.canSplit && !shape.batchInvariant && products == 1;
     int64_t maxParts =

@@ -78,11 +78,14 @@ int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &siz
 std::vector<WarpgroupSchedule>
 tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size, int64_t maxParts) {
   constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, mostStages = 7;
+  constexpr int64_t widths[] = {16, 32, 64, 128, 256}; // narrow ones for few columns alone
   // The k-steps of parts are long.
   const int64_t fewestStages = size.parts > 1 ? 2 : 3;
   std::vector<WarpgroupSchedule> result;
   for (int64_t height : sides)
-    for (int64_t width : sides) {
+    for (int64_t width : widths) {
+      if (width < sides[0] && size.columns > width)
+        continue;
       int64_t step = stageBytes(size, height, width);
       if (height * width * size.products * size.accumulators() > largest)
         continue;

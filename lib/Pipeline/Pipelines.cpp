@@ -78,7 +78,7 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
                                                      .flopPerByte = machine.flopPerByte(),
                                                      .flopPerLaunch = machine.flopPerLaunch()}));
     bool canSplit = machine.warpgroupCosts && backend.options().tensorCores;
-    functions.addPass(gir::createGraphSplitFloats({.side = canSplit ? grouped::kSide : 0,
+    functions.addPass(gir::createGraphStoreFloats({.side = canSplit ? grouped::kSide : 0,
                                                    .rowAlignment = machine.rowAlignment,
                                                    .flopPerByte = machine.flopPerByte(),
                                                    .flopPerLaunch = machine.flopPerLaunch()}));

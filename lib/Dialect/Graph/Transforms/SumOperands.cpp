@@ -154,10 +154,9 @@ private:
                : gir::CastOp::create(builder, value.getLoc(), value, type).getResult();
   }
   Value sum(Value value, const Dims &dims) {
-    return dims.empty()
-               ? value
-               : gir::ReduceOp::create(builder, loc, tessera::ReduceOp::Sum, value, dims)
-                     .getResult();
+    return dims.empty() ? value
+                        : gir::ReduceOp::create(builder, loc, tessera::ReduceOp::Sum, value, dims)
+                              .getResult();
   }
   static SmallVector<SymExpr> shapeWithout(Value value, const Dims &dims) {
     SmallVector<SymExpr> shape;
@@ -182,8 +181,7 @@ static int64_t placeWithout(int64_t dim, ArrayRef<int64_t> dims) {
 Value Summation::withoutDims(Value value, const Dims &dims) {
   SmallVector<SymExpr> shape = shapeWithout(value, dims), before;
   if (auto constant = value.getDefiningOp<gir::ConstantOp>())
-    return gir::ConstantOp::create(builder, loc,
-                                   gir::TensorType::get(shape, elementType(value)),
+    return gir::ConstantOp::create(builder, loc, gir::TensorType::get(shape, elementType(value)),
                                    cast<FloatAttr>(constant.getValue()));
   auto broadcast = value.getDefiningOp<gir::BroadcastOp>();
   Dims kept;
@@ -265,9 +263,8 @@ Value Summation::summed(Value value, const Dims &dims) {
   bool isLinear = kind == ScalarOp::Add || kind == ScalarOp::Sub;
   unsigned product = leadsToProduct(map->getOperand(0), dims) ? 0 : 1;
   for (unsigned i : {0u, 1u})
-    operands[i] = isLinear || i == product
-                      ? summed(map->getOperand(i), dims)
-                      : converted(withoutDims(map->getOperand(i), dims), wide);
+    operands[i] = isLinear || i == product ? summed(map->getOperand(i), dims)
+                                           : converted(withoutDims(map->getOperand(i), dims), wide);
   return gir::MapOp::create(builder, loc, kind, ValueRange(operands));
 }
 

@@ -503,31 +503,35 @@ def GraphSumOperands : Pass<"gir-sum-operands", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
-def GraphSplitFloats : Pass<"gir-split-floats", "::mlir::func::FuncOp"> {
-  let summary = "store f32 operands of contractions as sums of three bf16";
+def GraphStoreFloats : Pass<"gir-store-floats", "::mlir::func::FuncOp"> {
+  let summary = "store f32 operands of contractions as wgmma reads them";
   let description = [{
     Stores the f32 operands of a large contraction as three tensors of bf16, whose sum
     (`gir.map join`) takes the operand's place. The first part is the rounded operand, and each
     other one is what rounding has left. An infinity is in the last part, after a first one with its
-    sign.
+    sign. With the policy `matmul = "tf32"`, an operand that is computed, or not contiguous along
+    what is summed, is stored in such rows.
 
-    **Why.** Tensor cores have no products of f32. Without parts in memory, each warp splits the
-    elements that it loads, once for each tile of the other operand, and multiplies the parts by
-    `mma.sync`. `wgmma` reads operands from shared memory, where TMA puts the parts.
-    `tile-emulate-fp32-mma` multiplies the parts of one operand with those of the other.
+    **Why.** Tensor cores have no products of f32. Without copies in memory, each warp splits or
+    rounds the elements that it loads, once for each tile of the other operand, and multiplies them
+    by `mma.sync`. `wgmma` reads operands from shared memory, where TMA puts them: 16-bit ones in
+    any order, tf32 along K. `tile-emulate-fp32-mma` multiplies the parts of one operand with those
+    of the other.
 
     **Input form.** Graph IR without composite operations.
 
     **Output form.** The same, with `gir.materialize … isolated` of the parts. Transposes,
-    broadcasts and windows of an operand stay after the sum. A product that is reduced is stored.
+    broadcasts and windows of an operand stay after the sum. Rows are aligned (`align_rows`). A
+    product that is reduced is stored.
 
     **Declines.** The pass leaves a contraction alone
 
-    - if the policy `matmul` rounds its operands, or rows must not depend on how many there are
+    - if the policy `matmul` is `"bf16"`, or rows must not depend on how many there are
       (`batch_invariant`);
-    - if its sides have less than `side` elements, or its K dimensions no more than a k-step (64);
-    - if an operand depends on positions (`gir.iota`), as a triangle does: loops skip its zeros as
-      long as they are not stored;
+    - if its sides have less than `side` elements, or its K dimensions no more than a k-step (64,
+      of tf32 32);
+    - if an operand depends on the relation of two positions (`gir.iota`), as a triangle does: loops
+      skip its zeros as long as they are not stored;
     - if the product is larger than all arguments and results of the function, and reduced or the
       sum of at most 256 terms: streams compute such products in their tiles. The same holds if an
       operand depends on one;

@@ -353,7 +353,7 @@ def TileEmulateFp32Mma : Pass<"tile-emulate-fp32-mma"> {
   let summary = "compute MMAs of f32 by MMAs of narrower types";
   let description = [{
     Splits each f32 operand of an MMA into two tf32 parts, and computes the MMA as three MMAs of
-    tf32. If both operands are sums of three bf16 tiles (`join`, from `gir-split-floats`), the MMA
+    tf32. If both operands are sums of three bf16 tiles (`join`, from `gir-store-floats`), the MMA
     becomes six MMAs of bf16.
 
     **Why.** Tensor cores process tf32 (f32 with a mantissa of 10 bits) at eight times or more the

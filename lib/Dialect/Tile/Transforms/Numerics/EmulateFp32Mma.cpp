@@ -1,6 +1,6 @@
 //===- EmulateFp32Mma.cpp - Contractions of f32 on tensor cores -----------===//
 //
-// Operands that are the sums of three bf16 in memory (gir-split-floats) are multiplied part by
+// Operands that are the sums of three bf16 in memory (gir-store-floats) are multiplied part by
 // part. Of the nine products, the three of a second or third part with a third one are below 2^-24
 // of the whole and left out.
 //

@@ -1,4 +1,6 @@
-//===- SplitFloats.cpp - Operands of contractions as sums of bf16 ---------===//
+//===- StoreFloats.cpp - Stored f32 operands of contractions --------------===//
+//
+// wgmma rounds f32 to tf32 where a policy allows that, and reads it along K from memory.
 //
 // bf16 has the exponents of f32 and 8 of its 24 significant bits: three of them, each the rounded
 // remainder of those before, hold a number but for rounding errors below 2^-24 of it. Products of
@@ -13,11 +15,13 @@
 
 #include "llvm/ADT/SmallVectorExtras.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace tessera;
 
 namespace tessera::gir {
-#define GEN_PASS_DEF_GRAPHSPLITFLOATS
+#define GEN_PASS_DEF_GRAPHSTOREFLOATS
 #include "tessera/Dialect/Graph/Transforms/Passes.h.inc"
 } // namespace tessera::gir
 
@@ -52,21 +56,56 @@ static bool showsWindows(Value operand) {
   return hasWindows && !operand.getDefiningOp<gir::MaterializeOp>();
 }
 
-/// The values that a value is computed from, and itself.
+/// The dimension of a view that the last one of memory is; nothing if it is sliced or computed.
+static std::optional<int64_t> contiguousDim(Value value, const SizeFacts &facts) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<gir::MaterializeOp>(op)) {
+    constexpr int64_t piece = 16 / 4;
+    gir::TensorType type = tensorType(value);
+    auto copy = cast_or_null<gir::MaterializeOp>(op);
+    auto argument = dyn_cast<BlockArgument>(value);
+    bool isDense = copy || cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                               .getArgAttr(argument.getArgNumber(), gir::kContiguousAttr);
+    int64_t last = int64_t(type.getRank()) - 1;
+    while (last > 0 && type.getDim(last).isConstant(1))
+      --last;
+    bool isAligned = (copy && copy.getRowAlignment()) ||
+                     (last >= 0 && facts.divisibleBy(type.getDim(last), piece));
+    return isDense && isAligned ? std::optional(last) : std::nullopt;
+  }
+  if (!isa<gir::TransposeOp, gir::BroadcastOp, gir::WindowOp>(op))
+    return std::nullopt;
+  std::optional<int64_t> before = contiguousDim(op->getOperand(0), facts);
+  if (!before)
+    return std::nullopt;
+  if (auto transpose = dyn_cast<gir::TransposeOp>(op))
+    return llvm::find(transpose.getPermutation(), *before) - transpose.getPermutation().begin();
+  if (auto broadcast = dyn_cast<gir::BroadcastOp>(op))
+    return broadcast.getDims()[*before];
+  return llvm::is_contained(cast<gir::WindowOp>(op).getDims(), *before) ? std::nullopt : before;
+}
+
+/// The values that a value is computed from element by element, and itself.
 static llvm::SetVector<Value> computedFrom(Value value) {
   llvm::SetVector<Value> made;
   made.insert(value);
   for (unsigned i = 0; i < made.size(); ++i)
-    if (Operation *op = made[i].getDefiningOp())
+    if (Operation *op = made[i].getDefiningOp();
+        op && !isa<gir::ContractOp, gir::ReduceOp, gir::MaterializeOp>(op))
       made.insert_range(op->getOperands());
   return made;
 }
 
-/// Whether positions decide about elements, as in a triangle or a diagonal: blocks of zeros are
-/// known only as long as nothing stores them.
+/// Whether the relation of two positions decides about elements, as in a triangle or a diagonal:
+/// blocks of zeros are known only as long as nothing stores them.
 static bool isMasked(Value value) {
-  return llvm::any_of(computedFrom(value),
-                      [](Value each) { return each.getDefiningOp<gir::IotaOp>() != nullptr; });
+  return llvm::any_of(computedFrom(value), [](Value each) {
+    auto map = each.getDefiningOp<gir::MapOp>();
+    return map && scalarOpInfo(map.getScalarOp()).rule == TypeRule::Compare &&
+           llvm::count_if(computedFrom(each), [](Value part) {
+             return part.getDefiningOp<gir::IotaOp>() != nullptr;
+           }) > 1;
+  });
 }
 
 /// The reductions that elementwise operations and views lead to.
@@ -83,26 +122,28 @@ static bool isReduced(Value value) {
 }
 
 namespace {
-struct SplitFloats : gir::impl::GraphSplitFloatsBase<SplitFloats> {
-  using GraphSplitFloatsBase::GraphSplitFloatsBase;
+struct StoreFloats : gir::impl::GraphStoreFloatsBase<StoreFloats> {
+  using GraphStoreFloatsBase::GraphStoreFloatsBase;
 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     StringRef policy = gir::numericsOption(function, "matmul");
     bool isInvariant = gir::numericsOption(function, "batch_invariant") == "true";
-    if (!side || function.isExternal() || policy == "tf32" || policy == "bf16" || isInvariant)
+    if (!side || function.isExternal() || policy == "bf16" || isInvariant)
       return;
     SizeFacts facts(function);
     sizes = &facts;
+    rounds = policy == "tf32";
     joined.clear();
+    byRows.clear();
     streamed.clear();
     auto products = llvm::to_vector(function.getOps<gir::ContractOp>());
     for (gir::ContractOp product : products)
       if (isStreamed(product))
         streamed.insert(product.getResult());
     for (gir::ContractOp product : products)
-      if (canSplit(product) && pays(product))
-        split(product);
+      if (canStore(product) && pays(product))
+        store(product);
   }
 
 private:
@@ -132,16 +173,16 @@ private:
 
   /// Whether warpgroups can multiply the operands once they are stored, and nothing is known of
   /// them that storing would lose.
-  bool canSplit(gir::ContractOp product) const {
+  bool canStore(gir::ContractOp product) const {
     if (streamed.contains(product.getResult()) || !tensorType(product).getElementType().isF32() ||
-        terms(product) <= kStep)
+        terms(product) <= double(rounds ? kStep / 2 : kStep))
       return false;
     auto isOperand = [&](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> summed) {
       gir::TensorType type = tensorType(operand);
-      int64_t free = 0;
+      int64_t free = 1;
       for (int64_t dim = 0; dim < int64_t(type.getRank()); ++dim)
         if (!llvm::is_contained(batch, dim) && !llvm::is_contained(summed, dim))
-          free = std::max(free, sizes->hint(type.getDim(dim)));
+          free *= sizes->hint(type.getDim(dim));
       return type.getElementType().isF32() && free >= side && !showsWindows(operand) &&
              !isMasked(operand) && llvm::none_of(computedFrom(operand), [&](Value each) {
                return streamed.contains(each);
@@ -151,45 +192,100 @@ private:
            isOperand(product.getRhs(), product.getRhsBatch(), product.getRhsContract());
   }
 
+  /// Whether an operand is in memory as wgmma reads it.
+  bool isStored(gir::ContractOp product, unsigned operand) const {
+    Value value = product->getOperand(operand);
+    if (!rounds)
+      return joined.contains(sourceOf(value));
+    std::optional<int64_t> dim = contiguousDim(value, *sizes);
+    return dim &&
+           llvm::is_contained(operand ? product.getRhsContract() : product.getLhsContract(), *dim);
+  }
+
   /// Whether the time of the copies is less than what is saved. Products are counted in those of
-  /// 16-bit types in the same time: without parts, operands are split in registers and multiplied
-  /// as tf32.
+  /// 16-bit types in the same time: of operands that are not stored, warps round or split the
+  /// elements that they load, and multiply them as tf32.
   bool pays(gir::ContractOp product) const {
-    constexpr double inRegisters = 31, inParts = 9, bytesOfCopy = 4 + 3 * 2;
+    const double inRegisters = rounds ? 23 : 31, inMemory = rounds ? 3 : 9,
+                 bytesOfCopy = rounds ? 4 + 4 : 4 + 3 * 2;
     double flop = 2, bytes = 0, launches = 0;
     for (SymExpr size : cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
       flop *= double(sizes->hint(size));
-    for (Value operand : {product.getLhs(), product.getRhs()})
-      if (Value source = sourceOf(operand); !joined.contains(source)) {
-        bytes += bytesOfCopy * elements(tensorType(source).getShape());
+    for (unsigned i : {0, 1})
+      if (!isStored(product, i)) {
+        bytes += bytesOfCopy * elements(tensorType(sourceOf(product->getOperand(i))).getShape());
         launches += 1;
       }
-    return (inRegisters - inParts) * flop >= bytes * flopPerByte + launches * flopPerLaunch;
+    return (inRegisters - inMemory) * flop >= bytes * flopPerByte + launches * flopPerLaunch;
   }
 
-  void split(gir::ContractOp product) {
-    for (OpOperand &operand : product->getOpOperands()) {
-      SmallVector<Operation *> views;
-      Value value = operand.get();
-      for (; isView(value.getDefiningOp()); value = views.back()->getOperand(0))
-        views.push_back(value.getDefiningOp());
-      Value whole = join(sourceOf(operand.get()));
-      OpBuilder builder(product);
-      for (Operation *view : llvm::reverse(views)) {
-        Operation *clone = builder.clone(*view);
-        clone->setOperand(0, whole);
-        whole = clone->getResult(0);
-      }
-      operand.set(whole);
+  void store(gir::ContractOp product) {
+    bool areStored = isStored(product, 0) && isStored(product, 1);
+    for (unsigned i : {0, 1})
+      if (!rounds)
+        storeParts(product->getOpOperand(i));
+      else if (!isStored(product, i))
+        storeRows(product, i);
+    if (!rounds || !areStored)
+      storeReduced(product);
+  }
+
+  /// Stores an operand with what is summed in rows.
+  void storeRows(gir::ContractOp product, unsigned operand) {
+    Value value = product->getOperand(operand);
+    ArrayRef<int64_t> batch = operand ? product.getRhsBatch() : product.getLhsBatch(),
+                      summed = operand ? product.getRhsContract() : product.getLhsContract();
+    SmallVector<int64_t> order(batch), inverse(tensorType(value).getRank());
+    for (int64_t dim = 0; dim < int64_t(inverse.size()); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(summed, dim))
+        order.push_back(dim);
+    for (bool isLong : {false, true}) // dimensions of one element would be rows
+      for (int64_t dim : summed)
+        if (tensorType(value).getDim(dim).isConstant(1) != isLong)
+          order.push_back(dim);
+    for (auto [place, dim] : llvm::enumerate(order))
+      inverse[dim] = place;
+    Value &rows = byRows[{value.getAsOpaquePointer(), order}];
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfterValue(value);
+    if (!rows) {
+      Value turned = builder.createOrFold<gir::TransposeOp>(value.getLoc(), value, order);
+      std::optional<int64_t> alignment =
+          gir::alignmentOfCopy(tensorType(turned), *sizes, rowAlignment);
+      rows = gir::MaterializeOp::create(
+          builder, value.getLoc(), turned.getType(), turned, builder.getUnitAttr(),
+          alignment ? builder.getI64IntegerAttr(*alignment) : IntegerAttr(),
+          builder.getStringAttr("tensor cores read it along what is summed"));
     }
-    // What reduces the product reads it: beside parts, tiles leave no registers for more.
+    builder.setInsertionPoint(product);
+    product->setOperand(operand,
+                        builder.createOrFold<gir::TransposeOp>(value.getLoc(), rows, inverse));
+  }
+
+  void storeParts(OpOperand &operand) {
+    SmallVector<Operation *> views;
+    Value value = operand.get();
+    for (; isView(value.getDefiningOp()); value = views.back()->getOperand(0))
+      views.push_back(value.getDefiningOp());
+    Value whole = join(sourceOf(operand.get()));
+    OpBuilder builder(operand.getOwner());
+    for (Operation *view : llvm::reverse(views)) {
+      Operation *clone = builder.clone(*view);
+      clone->setOperand(0, whole);
+      whole = clone->getResult(0);
+    }
+    operand.set(whole);
+  }
+
+  /// Stores a product that is reduced: beside its operands, tiles leave no registers for more.
+  static void storeReduced(gir::ContractOp product) {
     if (!isReduced(product) || llvm::any_of(product->getUsers(), llvm::IsaPred<gir::MaterializeOp>))
       return;
     OpBuilder builder(product.getContext());
     builder.setInsertionPointAfter(product);
     auto copy = gir::MaterializeOp::create(
         builder, product.getLoc(), product.getType(), product.getResult(), UnitAttr(),
-        IntegerAttr(), builder.getStringAttr("it is multiplied in parts, and reduced"));
+        IntegerAttr(), builder.getStringAttr("it is a product of stored operands, and reduced"));
     product.getResult().replaceAllUsesExcept(copy, copy);
   }
 
@@ -242,7 +338,9 @@ private:
   }
 
   const SizeFacts *sizes = nullptr;
-  llvm::DenseMap<Value, Value> joined;
+  bool rounds = false;                                             ///< operands are rounded to tf32
+  llvm::DenseMap<Value, Value> joined;                             ///< sums of stored parts
+  std::map<std::pair<void *, SmallVector<int64_t>>, Value> byRows; ///< copies, by their order
   llvm::DenseSet<Value> streamed;
 };
 } // namespace

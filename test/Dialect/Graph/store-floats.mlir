@@ -1,5 +1,5 @@
-// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-split-floats{side=64}))' | FileCheck %s
-// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-split-floats))' | FileCheck %s --check-prefix=NONE
+// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-store-floats{side=64}))' | FileCheck %s
+// RUN: %tessera_opt %s --pass-pipeline='builtin.module(func.func(gir-store-floats))' | FileCheck %s --check-prefix=NONE
 
 // NONE-NOT: gir.map join
 // NONE: func.func @scores
@@ -53,7 +53,7 @@ func.func @windows(%x: !gir.tensor<32, 3248, 192, f32>, %w: !gir.tensor<128, 3, 
 // The product is reduced, and therefore stored.
 // CHECK-LABEL: @reduced
 // CHECK: %[[Y:.*]] = gir.contract
-// CHECK: %[[STORED:.*]] = gir.materialize %[[Y]] because "it is multiplied in parts, and reduced"
+// CHECK: %[[STORED:.*]] = gir.materialize %[[Y]] because "it is a product of stored operands, and reduced"
 // CHECK: gir.reduce max %[[STORED]] dims [1]
 func.func @reduced(%x: !gir.tensor<4096, 4096, f32>, %w: !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, f32> {
   %0 = gir.contract %x, %w batch [] x [] over [1] x [0] : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
@@ -75,7 +75,7 @@ func.func @declined(%x: !gir.tensor<32, 4096, f32>, %w: !gir.tensor<4096, 4096, 
 // A policy rounds the operands.
 // CHECK-LABEL: @rounded
 // CHECK-NOT: gir.map join
-func.func @rounded(%x: !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32> attributes {gir.numerics = {matmul = "tf32"}} {
+func.func @rounded(%x: !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32> attributes {gir.numerics = {matmul = "bf16"}} {
   %0 = gir.contract %x, %x batch [] x [] over [1] x [0] : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
   return %0 : !gir.tensor<4096, 4096, f32>
 }
@@ -101,4 +101,22 @@ func.func @scores(%q: !gir.tensor<32, 8192, 128, f32>, %k: !gir.tensor<32, 8192,
   %1 = gir.map exp(%0) : (!gir.tensor<32, 8192, 8192, f32>) -> !gir.tensor<32, 8192, 8192, f32>
   %2 = gir.contract %1, %v batch [0] x [0] over [2] x [1] : (!gir.tensor<32, 8192, 8192, f32>, !gir.tensor<32, 8192, 128, f32>) -> !gir.tensor<32, 8192, 128, f32>
   return %2 : !gir.tensor<32, 8192, 128, f32>
+}
+
+// tf32 is read along K: a computed operand is stored in such rows, and so is one that is contiguous along its rows. What is
+// in memory as it should be is left alone.
+// CHECK-LABEL: @words
+// CHECK: %[[TURNED:.*]] = gir.transpose %arg1 perm [1, 0]
+// CHECK: %[[ROWS:.*]] = gir.materialize %[[TURNED]] isolated because "tensor cores read it along what is summed" : !gir.tensor<4096, 1024, f32>
+// CHECK: %[[RELU:.*]] = gir.map relu(%arg0)
+// CHECK: %[[STORED:.*]] = gir.materialize %[[RELU]] isolated because "tensor cores read it along what is summed"
+// CHECK: %[[W:.*]] = gir.transpose %[[ROWS]] perm [1, 0]
+// CHECK: gir.contract %[[STORED]], %[[W]] batch [] x [] over [1] x [0]
+// CHECK: gir.contract %arg0, %arg2 batch [] x [] over [1] x [1]
+// CHECK-NOT: gir.materialize
+func.func @words(%x: !gir.tensor<4096, 1024, f32> {gir.contiguous}, %w: !gir.tensor<1024, 4096, f32> {gir.contiguous}, %v: !gir.tensor<4096, 1024, f32> {gir.contiguous}) -> (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) attributes {gir.numerics = {matmul = "tf32"}} {
+  %0 = gir.map relu(%x) : (!gir.tensor<4096, 1024, f32>) -> !gir.tensor<4096, 1024, f32>
+  %1 = gir.contract %0, %w batch [] x [] over [1] x [0] : (!gir.tensor<4096, 1024, f32>, !gir.tensor<1024, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  %2 = gir.contract %x, %v batch [] x [] over [1] x [1] : (!gir.tensor<4096, 1024, f32>, !gir.tensor<4096, 1024, f32>) -> !gir.tensor<4096, 4096, f32>
+  return %1, %2 : !gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>
 }
