@@ -537,13 +537,15 @@ std::optional<int64_t> Describer::denseAlignment(LoadOp load, int64_t bits, Stri
   SmallVector<SymExpr> indices = expressions(load.getIndex());
   // In one index of a whole tensor, the rest of the index says where rows begin.
   bool isLinear = !inner.empty() && indices.size() == 1;
-  // Last dimensions of one element leave rows as they are.
-  while (!isLinear && indices.size() > 1 && indices.back().isConstant(0) &&
-         type.getDim(indices.size() - 1).isConstant(1))
-    indices.pop_back();
-  if (!isLinear && indices.size() < 2)
+  if (!isLinear && type.getRank() < 2)
     return std::nullopt;
-  int64_t pitch = isLinear ? piece : facts.divisor(type.getDim(indices.size() - 1));
+  // Last dimensions of one element leave rows as they are.
+  int64_t last = int64_t(type.getRank()) - 1;
+  for (bool isByDims = indices.size() == type.getRank();
+       isByDims && last > 0 && indices.back().isConstant(0) && type.getDim(last).isConstant(1);
+       --last)
+    indices.pop_back();
+  int64_t pitch = isLinear ? piece : facts.divisor(type.getDim(last));
   if (pitch % piece != 0)
     return std::nullopt;
   SymExpr beside = indices.back();

@@ -83,7 +83,7 @@ private:
     // A narrow product is as long as its rows take to arrive: there are enough of them for all SMs.
     bool isNarrow = bounded(columns, 128) < kSide;
     if (isNarrow &&
-        (shape.batchInvariant ||
+        (shape.batchInvariant || c.columns.size() > 1 ||
          !fillsDevice(size.batches * int64_t(llvm::divideCeil(size.rows, kSide)), machine.cores)))
       return false;
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};

@@ -93,6 +93,21 @@ func.func @triangle(%x: !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096,
   return %5 : !gir.tensor<4096, 4096, f32>
 }
 
+// A diagonal: the same positions along rows and columns.
+// CHECK-LABEL: @diagonal
+// CHECK-NOT: gir.map join
+func.func @diagonal(%x: !gir.tensor<4096, f32>, %w: !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32> {
+  %0 = gir.iota 0 : !gir.tensor<4096, i64>
+  %1 = gir.broadcast %0 dims [1] : !gir.tensor<4096, i64> -> !gir.tensor<4096, 4096, i64>
+  %2 = gir.broadcast %0 dims [0] : !gir.tensor<4096, i64> -> !gir.tensor<4096, 4096, i64>
+  %3 = gir.map eq(%1, %2) : (!gir.tensor<4096, 4096, i64>, !gir.tensor<4096, 4096, i64>) -> !gir.tensor<4096, 4096, i1>
+  %4 = gir.broadcast %x dims [1] : !gir.tensor<4096, f32> -> !gir.tensor<4096, 4096, f32>
+  %5 = gir.constant 0.0 : f32 : !gir.tensor<4096, 4096, f32>
+  %6 = gir.map where(%3, %4, %5) : (!gir.tensor<4096, 4096, i1>, !gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  %7 = gir.contract %6, %w batch [] x [] over [1] x [0] : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  return %7 : !gir.tensor<4096, 4096, f32>
+}
+
 // Streams compute scores that are larger than all tensors, and what is multiplied with them.
 // CHECK-LABEL: @scores
 // CHECK-NOT: gir.map join

@@ -99,12 +99,14 @@ static llvm::SetVector<Value> computedFrom(Value value) {
 /// Whether the relation of two positions decides about elements, as in a triangle or a diagonal:
 /// blocks of zeros are known only as long as nothing stores them.
 static bool isMasked(Value value) {
-  return llvm::any_of(computedFrom(value), [](Value each) {
+  auto isPosition = [](Value operand) {
+    return llvm::any_of(computedFrom(operand),
+                        [](Value each) { return each.getDefiningOp<gir::IotaOp>() != nullptr; });
+  };
+  return llvm::any_of(computedFrom(value), [&](Value each) {
     auto map = each.getDefiningOp<gir::MapOp>();
     return map && scalarOpInfo(map.getScalarOp()).rule == TypeRule::Compare &&
-           llvm::count_if(computedFrom(each), [](Value part) {
-             return part.getDefiningOp<gir::IotaOp>() != nullptr;
-           }) > 1;
+           llvm::all_of(map->getOperands(), isPosition);
   });
 }
 
@@ -202,21 +204,29 @@ private:
            llvm::is_contained(operand ? product.getRhsContract() : product.getLhsContract(), *dim);
   }
 
-  /// Whether the time of the copies is less than what is saved. Products are counted in those of
-  /// 16-bit types in the same time: of operands that are not stored, warps round or split the
-  /// elements that they load, and multiply them as tf32.
+  /// Whether the time of the copies is less than what is saved. Times are in FLOP of 16-bit MMAs.
+  /// Of operands that are not stored, warps round or split the elements that they load, and
+  /// multiply them as tf32.
   bool pays(gir::ContractOp product) const {
+    constexpr double wordBytes = 4;
     const double inRegisters = rounds ? 23 : 31, inMemory = rounds ? 3 : 9,
-                 bytesOfCopy = rounds ? 4 + 4 : 4 + 3 * 2;
-    double flop = 2, bytes = 0, launches = 0;
+                 storedBytes = rounds ? wordBytes : 3 * 2;
+    double flop = 2, result = wordBytes * elements(tensorType(product).getShape());
     for (SymExpr size : cast<gir::GraphOpInterface>(product.getOperation()).getIterationSizes())
       flop *= double(sizes->hint(size));
-    for (unsigned i : {0, 1})
+    double before = result, after = result, copied = 0, launches = 0;
+    for (unsigned i : {0, 1}) {
+      double count = elements(tensorType(sourceOf(product->getOperand(i))).getShape());
+      before += wordBytes * count;
+      after += storedBytes * count;
       if (!isStored(product, i)) {
-        bytes += bytesOfCopy * elements(tensorType(sourceOf(product->getOperand(i))).getShape());
+        copied += (wordBytes + storedBytes) * count;
         launches += 1;
       }
-    return (inRegisters - inMemory) * flop >= bytes * flopPerByte + launches * flopPerLaunch;
+    }
+    return std::max(inRegisters * flop, before * flopPerByte) >=
+           std::max(inMemory * flop, after * flopPerByte) + copied * flopPerByte +
+               launches * flopPerLaunch;
   }
 
   void store(gir::ContractOp product) {

@@ -144,6 +144,7 @@ private:
   /// The sum along these dimensions.
   Value summed(Value value, const Dims &dims);
   Value summedProduct(gir::ContractOp product, const Dims &dims);
+  Value summedOperand(Value operand, const Dims &dims);
   Value summedAlone(Value value, const Dims &dims);
   /// A value that does not vary along these dimensions, without them.
   Value withoutDims(Value value, const Dims &dims);
@@ -194,10 +195,37 @@ Value Summation::withoutDims(Value value, const Dims &dims) {
   return gir::BroadcastOp::create(builder, loc, input, shape, kept);
 }
 
+/// The positions of windows are summed one dimension after the other: each sum reads its operand
+/// once for each element of a window along one dimension, not for those along all of them.
+Value Summation::summedOperand(Value operand, const Dims &dims) {
+  auto window = operand.getDefiningOp<gir::WindowOp>();
+  if (!window || window.getDims().size() < 2 ||
+      !llvm::all_of(window.getDims(), [&](int64_t dim) { return contains(dims, dim); }))
+    return sum(converted(operand, wide), dims);
+  Value value = converted(window.getInput(), wide);
+  int64_t count = window.getDims().size();
+  for (int64_t i = count - 1; i >= 0; --i) { // the rows of memory first
+    int64_t dim = window.getDims()[i];
+    value = gir::WindowOp::create(builder, loc, value, ArrayRef(dim), window.getSizes().slice(i, 1),
+                                  window.getSteps().slice(i, 1), window.getDilations().slice(i, 1));
+    value = sum(value, {dim});
+  }
+  // Elements are in the order of the sums.
+  int64_t rank = tensorType(value).getRank();
+  Dims order = llvm::to_vector(llvm::seq(rank));
+  std::reverse(order.end() - count, order.end());
+  value = builder.createOrFold<gir::TransposeOp>(loc, value, order);
+  Dims rest;
+  for (int64_t dim : dims)
+    if (!contains(window.getDims(), dim))
+      rest.push_back(placeWithout(dim, window.getDims()));
+  return sum(value, rest);
+}
+
 Value Summation::summedProduct(gir::ContractOp product, const Dims &dims) {
   FreeDims free = *freeDims(product, dims);
-  Value lhs = sum(converted(product.getLhs(), wide), free.lhs),
-        rhs = sum(converted(product.getRhs(), wide), free.rhs);
+  Value lhs = summedOperand(product.getLhs(), free.lhs),
+        rhs = summedOperand(product.getRhs(), free.rhs);
   auto places = [](ArrayRef<int64_t> dims, const Dims &left) {
     return llvm::map_to_vector(dims, [&](int64_t dim) { return placeWithout(dim, left); });
   };
