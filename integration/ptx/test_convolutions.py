@@ -11,6 +11,7 @@ import pytest
 from checks import assert_right
 
 import tessera as tsr
+from tessera import Tensor, bf16, fp32
 
 
 def draw(*shape, seed=0):
@@ -77,8 +78,20 @@ def test_loops_are_collapsed(sizes, rows, columns):
 
 
 @tsr.function(numerics=tsr.numerics(matmul="tf32"))
-def pointwise(x, w, v, b):
-    return tsr.conv2d(tsr.relu(tsr.conv2d(x, w, None, 1, 1) - b), v)
+def pointwise(x, w, b):
+    return tsr.conv2d(tsr.relu(x - b), w)
+
+
+@tsr.function
+def few_channels(
+    x: Tensor[4, 24, 63, 63, bf16], w: Tensor[24, 24, 3, 3, bf16], b: Tensor[24, bf16]
+):
+    return tsr.relu(tsr.conv2d(x, w, b, 1, 1))
+
+
+@tsr.function(numerics=tsr.numerics(matmul="tf32"))
+def few_words(x: Tensor[10, 16, 41, 43, fp32], w: Tensor[12, 16, 5, 5, fp32], b: Tensor[12, fp32]):
+    return tsr.clamp(tsr.conv2d(x, w, b, 1, 2), -1.0, 1.0)
 
 
 @tsr.function
@@ -88,10 +101,10 @@ def tall(x, w):
 
 def test_operands_become_rows():
     """tf32 is read along K: what a convolution of single elements reads is stored in rows of channels."""
-    x, w, v, b = draw(2, 68, 32, 33), draw(96, 68, 3, 3), draw(127, 96, 1, 1), draw(96, 1, 1)
-    arguments = [each.astype(np.float32) for each in (x, w, v, b)]
+    shapes = (8, 96, 44, 33), (127, 96, 1, 1), (96, 1, 1)
+    arguments = [draw(*shape).astype(np.float32) for shape in shapes]
     text = pointwise.inspect_ir("sched", *arguments, target="sm_90:ptx")
-    assert text.count("wgmma = 1") == 2
+    assert "wgmma = 1" in text
     assert_right(pointwise, *arguments, seeds=1)
 
 
@@ -101,3 +114,19 @@ def test_narrow_products(columns):
     x, w = draw(7000, 200), draw(columns, 200)
     assert "wgmma = 1" in tall.inspect_ir("sched", x, w, target="sm_90:ptx")
     assert_right(tall, x, w, seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "dtype"),
+    [
+        (few_channels, [(4, 24, 63, 63), (24, 24, 3, 3), (24,)], None),
+        (few_words, [(10, 16, 41, 43), (12, 16, 5, 5), (12,)], np.float32),
+    ],
+)
+def test_few_channels(function, shapes, dtype):
+    """Positions are the rows of the tensor cores, whatever the order of the result."""
+    arguments = [draw(*shape) for shape in shapes]
+    if dtype:
+        arguments = [each.astype(dtype) for each in arguments]
+    assert "wgmma = 1" in function.inspect_ir("sched", *arguments, target="sm_90:ptx")
+    assert_right(function, *arguments, seeds=1)

@@ -73,6 +73,14 @@ private:
     using namespace grouped;
     Dim &rows = *find(c.rows.back()), &columns = *find(c.columns.back()),
         &over = *find(c.over.back());
+    // A warpgroup multiplies 64 rows at least, and few columns: the sides change places.
+    if (rowsOf(rows, 128) < kSide && bounded(columns, 128) >= kSide && products == 1) {
+      KernelShape::Contraction swapped = c;
+      std::swap(swapped.rows, swapped.columns);
+      std::swap(swapped.plainRows, swapped.plainColumns);
+      std::swap(swapped.rowsAlignment, swapped.columnsAlignment);
+      return groupWarps(swapped, products);
+    }
     constexpr int64_t stepBytes = 128, fewestSteps = 8, mostParts = 32;
     const int64_t depth = stepBytes / shape.storageBytes;
     // A single k-step has nothing to prefetch.
@@ -91,9 +99,11 @@ private:
     int64_t maxParts =
         isSplittable ? std::clamp<int64_t>(size.depth / depth / fewestSteps, 1, mostParts) : 1;
     std::vector<std::pair<WarpgroupSchedule, PredictedTime>> schedules;
+    bool isSwapped = &rows > &columns;
     for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts))
-      // Tiles are no larger than what they cover.
-      if (each.height <= std::max(kSide, rowsOf(rows, kTallest)) &&
+      // Tiles are no larger than what they cover. The epilogue of a persistent kernel stores rows.
+      if (!(each.persistent && isNarrow && isSwapped) &&
+          each.height <= std::max(kSide, rowsOf(rows, kTallest)) &&
           each.width <= std::max(kSide, bounded(columns, kTallest)))
         schedules.emplace_back(each, predictTime(*machine.warpgroupCosts, limits, size, each));
     if (schedules.empty()) // the accumulators of many contractions exceed the registers

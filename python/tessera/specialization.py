@@ -12,6 +12,8 @@ from .types import DTYPES
 #: A dimension that was of so many classes is compiled for wide ones from then on, which end here.
 _NARROW_CLASSES = 2
 _WIDE_BOUNDS = (16, 64, 128, 256, 512, 1024, 16384)
+# On a GPU, the number of tiles decides how many CTAs share one.
+_WIDE_BOUNDS_OF_GPUS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 
 class Specialization:
@@ -104,8 +106,10 @@ def _widened_argument(argument: tuple, earlier: list[tuple], unit: Unit) -> tupl
         classes = {(one[d][1], one[d][2], one[d][3]) for one in alike if one[d][0] > 1}
         classes.discard((divisor, hint, fixed))
         if size > 1 and len(classes) >= _NARROW_CLASSES:
-            hint = next((bound for bound in _WIDE_BOUNDS if size <= bound), 0)
-            divisor, fixed = divisor if is_gpu(unit.target) else 1, 0
+            on_gpu = is_gpu(unit.target)
+            bounds = _WIDE_BOUNDS_OF_GPUS if on_gpu else _WIDE_BOUNDS
+            hint = next((bound for bound in bounds if size <= bound), 0)
+            divisor, fixed = divisor if on_gpu else 1, 0
         wide.append((size, divisor, hint, fixed))
     return (*head, tuple(wide))
 

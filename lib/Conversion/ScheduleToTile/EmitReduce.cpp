@@ -178,12 +178,19 @@ Emitter::asMma(ValueRange values, ArrayRef<StringAttr> reduced, const Order &ord
   }
   if (product.rows.empty() || product.columns.empty() || product.depth.empty())
     return std::nullopt;
-  // The operand with the last axis has the columns, so that contiguous elements of the result are
-  // contiguous in the MMA.
-  if (llvm::is_contained(product.rows, order.back())) {
+  auto swap = [&] {
     std::swap(product.lhs, product.rhs);
     std::swap(product.rows, product.columns);
-  }
+  };
+  // The operand with the last axis has the columns, so that contiguous elements of the result are
+  // contiguous in the MMA.
+  if (llvm::is_contained(product.rows, order.back()))
+    swap();
+  // A warpgroup has 64 rows at least.
+  constexpr int64_t fewest = 64;
+  if (kernel.getTuningConfig().get(TuningField::Wgmma) == 1 && countOf(product.rows) < fewest &&
+      countOf(product.columns) >= fewest)
+    swap();
   return product;
 }
 
@@ -203,19 +210,13 @@ Value Emitter::emitCombine(ReduceOp kind, ValueRange values, ArrayRef<StringAttr
     both.append(b);
     return both;
   };
-  auto count = [&](const Order &dims) {
-    int64_t product = 1;
-    for (StringAttr dim : dims)
-      product *= tileOf(dim);
-    return product;
-  };
   auto reshape = [&](Value tile, ArrayRef<int64_t> shape) {
     bool same = llvm::cast<RankedTensorType>(tile.getType()).getShape() == shape;
     return same ? tile : fold<tile::ReshapeOp>(tile, shape);
   };
   if (std::optional<MatrixProduct> product = asMma(values, reduced, order)) {
     auto &[lhs, rhs, rows, columns, depth] = *product;
-    int64_t m = count(rows), n = count(columns), k = count(depth);
+    int64_t m = countOf(rows), n = countOf(columns), k = countOf(depth);
     Order natural = concat(rows, columns);
     Value a = emitOperand(kind, lhs, concat(rows, depth), reduced);
     Value b = emitOperand(kind, rhs, concat(depth, columns), reduced);

@@ -124,6 +124,13 @@ private:
   unsigned getDepth(SymExpr e);
 
   // Orders (Emitter.cpp).
+  /// The elements of a tile along some dimensions.
+  int64_t countOf(const Order &dims) {
+    int64_t count = 1;
+    for (mlir::StringAttr dim : dims)
+      count *= tileOf(dim);
+    return count;
+  }
   int64_t tileOf(mlir::StringAttr dim) {
     return kernel.getDim(dim).getTile() * (dim == searched ? searchedBlocks(dim) : 1);
   }

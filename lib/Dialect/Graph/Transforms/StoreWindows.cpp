@@ -115,14 +115,16 @@ private:
     return result;
   }
 
-  /// Whether wgmma can multiply the operands as tf32: sides are long enough.
+  /// Whether wgmma can multiply the operands as tf32: sides are long enough, or one is so long that
+  /// its tiles fill a device.
   bool areWords(const gir::Side &side, const gir::Side &other) const {
+    constexpr double manyTiles = 128;
     auto function = product->getParentOfType<func::FuncOp>();
+    double rows = side.size(side.free, facts), columns = other.size(other.free, facts);
     return wordSide && side.getType().getElementType().isF32() &&
            other.getType().getElementType().isF32() &&
-           gir::numericsOption(function, "matmul") == "tf32" &&
-           side.size(side.free, facts) >= double(wordSide) &&
-           other.size(other.free, facts) >= double(wordSide);
+           gir::numericsOption(function, "matmul") == "tf32" && rows >= double(wordSide) &&
+           (columns >= double(wordSide) || rows >= manyTiles * double(wordSide));
   }
 
   bool areBytes(const gir::Side &side) const {

@@ -609,7 +609,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
     reshapes) as a matrix with `gir.materialize`: what is summed has one dimension, and the positions
     of windows have one. Rows are positions, or what is summed where `wgmma` has no transposed
     operands: of bytes, and with the policy `matmul = "tf32"` of f32, where both sides of the
-    product have `word-side` elements. Rows are aligned for bulk copies.
+    product have `word-side` elements, or positions fill a device. Rows are aligned for bulk copies.
 
     Elements along the first dimensions of windows are not stored where that saves time: they are
     other rows of the tensor, a constant number of positions further on, and the contraction reads
