@@ -141,9 +141,11 @@ def measure(
     groups: Sequence[Sequence[str]] = (),
     flush: Callable[[], object] | None = None,
     cold_graph_ms: float = 0.0,
+    graph_ms: float = _GRAPHED_MS,
 ) -> dict[str, dict]:
-    """Times all contenders; under load ours and the fastest of each group, by default all. A peer
-    that fails is omitted with its reason; ours must not fail."""
+    """Times all contenders; under load ours and the fastest of each group, by default all. Calls
+    below `graph_ms` are replayed from a CUDA graph. A peer that fails is omitted with its reason;
+    ours must not fail."""
     contenders: dict[str, Contender] = {}
     results: dict[str, dict] = {}
     for name, call in calls.items():
@@ -152,9 +154,10 @@ def measure(
         except Exception as error:  # a peer without support for the row
             if name == ours:
                 raise
-            results[name] = {"failure": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+            line = (str(error).splitlines() or [""])[0]
+            results[name] = {"failure": f"{type(error).__name__}: {line}"}
     shortest = min(one.ms for one in contenders.values())
-    if shortest < (cold_graph_ms if flush else _GRAPHED_MS):
+    if shortest < (cold_graph_ms if flush else graph_ms):
         for contender in contenders.values():
             contender.as_graph()
     rounds: dict[str, list[float]] = {name: [] for name in contenders}

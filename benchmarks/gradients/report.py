@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 
+from draws.distributions import commit
+
 from .programs import Row
 
 OURS = "tessera"
@@ -41,8 +43,19 @@ def _mean(ratios: list[float]) -> str:
     return f"geometric mean {mean:.2f}, least {min(ratios):.2f}, of {len(ratios)}"
 
 
-def table(rows: list[Row], results: dict[str, dict], seed: int) -> str:
-    lines = ["# Gradients", "", f"Seed {seed}. Times in milliseconds.", ""]
+def about(seed: int) -> str:
+    """The machine, the versions of the peers, and the commit."""
+    import torch
+    import triton
+
+    device, peer = torch.cuda.get_device_name(), f"PyTorch {torch.__version__}"
+    cudnn = f"cuDNN {torch.backends.cudnn.version()}, Triton {triton.__version__}"
+    return f"{device}, {peer}, {cudnn}, commit {commit()[:7] or 'unknown'}, seed {seed}"
+
+
+def table(rows: list[Row], results: dict[str, dict], head: str) -> str:
+    lines = ["# Gradients", "", f"{head}."]
+    lines += ["Times in milliseconds; `benchmarks/gradients/run.py` made this table.", ""]
     for group in ("attention", "drawn", "memory"):
         those = [row for row in rows if row.group == group and "ms" in results.get(row.name, {})]
         if not those:

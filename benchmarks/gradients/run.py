@@ -19,7 +19,6 @@ import importlib.util
 import json
 import math
 import multiprocessing
-import statistics
 import sys
 import tempfile
 import time
@@ -30,6 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[0:1] = [str(HERE.parent), str(HERE.parent / "gpu")]
 
+import timing  # noqa: E402
 from draws import peers, values  # noqa: E402
 from draws.distributions import seed_of  # noqa: E402
 from gradients import programs, report  # noqa: E402
@@ -49,7 +49,7 @@ def both({names}, g):
 """
 #: Of an error over the largest element: twice eager mode's, or a few roundings of the type.
 TIMES_EAGER, ROUNDINGS = 2.0, 3.0
-SECONDS = 0.15  # of timing for a contender
+PLAN = timing.Plan(rounds=5, rest=0.05, sustained=0.0)
 
 
 def load(row: Row, folder: Path) -> Any:
@@ -221,31 +221,6 @@ def warm(row: Row, folder: Path, timed: bool) -> dict:
     return found
 
 
-def _milliseconds(calls: dict[str, Any]) -> dict[str, float]:
-    """Medians of rounds that alternate."""
-    import torch
-
-    def once(call: Any, count: int) -> float:
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / count
-
-    counts = {}
-    for name, call in calls.items():
-        once(call, 2)
-        counts[name] = max(2, min(200, math.ceil(1e3 * SECONDS / 5 / once(call, 2))))
-    rounds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(5):
-        for name, call in calls.items():
-            time.sleep(0.05)
-            rounds[name].append(once(call, counts[name]))
-    return {name: statistics.median(those) for name, those in rounds.items()}
-
-
 def measure(row: Row, folder: Path) -> dict:
     import torch
 
@@ -259,21 +234,21 @@ def measure(row: Row, folder: Path) -> dict:
     }
     failed = {}
     for name, form in forms(row, given).items():
+        calls[f"{name} both"] = backward(form, given, wanted, False)
         try:
-            call = backward(form, given, wanted, False)
-            call()
-            calls[f"{name} both"] = call
             if row.work == "attention":
                 calls[name] = backward(form, given, wanted, True)
-                calls[name]()
-            torch.cuda.synchronize()
         except Exception as error:
             failed[name] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160]}"
     if row.work == "memory":
         source = torch.empty(row.bytes // 2, dtype=torch.int8, device="cuda")
         target = torch.empty_like(source)
         calls["copy"] = lambda: target.copy_(source)
-    return {"ms": _milliseconds(calls), "failed_peers": failed}
+    # The host's part of autograd counts, and what it saves cannot be captured: no CUDA graphs.
+    times = timing.measure(calls, PLAN, report.OURS, graph_ms=0.0)
+    failed |= {name: one["failure"] for name, one in times.items() if "failure" in one}
+    ms = {name: one["burst_ms"] for name, one in times.items() if "failure" not in one}
+    return {"ms": ms, "failed_peers": failed}
 
 
 def _start() -> None:
@@ -342,7 +317,7 @@ def main() -> int:
                 )
             print(report.line(row, results[row.name]), flush=True)
             write()
-    text = report.table(those, results, seed)
+    text = report.table(those, results, report.about(seed))
     print(text)
     if options.table:
         options.table.write_text(text)

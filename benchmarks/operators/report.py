@@ -105,8 +105,8 @@ def markdown(about: dict[str, Any], results: list[dict[str, Any]]) -> str:
     lines = [
         "# Modules drawn at random",
         "",
-        f"{about['machine']}, PyTorch {about['torch']}, {about['dtype']}, seed {about['seed']}. "
-        "`benchmarks/operators/run.py` made this table.",
+        f"{about['machine']}, PyTorch {about['torch']}, {about['dtype']}, "
+        f"commit {about['commit']}, seed {about['seed']}. `benchmarks/operators/run.py` made this table.",
         "",
         *(text if text.startswith("  ") else f"- {text}" for text in summary(results)),
         "",

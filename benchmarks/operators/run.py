@@ -26,7 +26,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[0:1] = [str(HERE.parent)]
 
-from draws.distributions import seed_of  # noqa: E402
+from draws.distributions import commit, seed_of  # noqa: E402
 
 from operators import report  # noqa: E402
 
@@ -167,7 +167,8 @@ class Run:
         if self.options.device == "cuda":
             name = torch.cuda.get_device_name()
         words = {"machine": name, "torch": torch.__version__, "dtype": self.options.dtype}
-        return words | {"seed": self.options.seed, "device": self.options.device}
+        words |= {"commit": commit()[:7] or "unknown", "device": self.options.device}
+        return words | {"seed": self.options.seed}
 
     def done(self, key: Key) -> None:
         """Prints and writes a result."""

@@ -321,6 +321,7 @@ def test_short_calls_are_all_captured(clock, monkeypatch):
     timing.measure(calls, timing.Plan(1, 0.0, 0.0), "tessera")
     assert len(captured) == 2
     timing.measure({"tessera": calls["tessera"]}, timing.Plan(1, 0.0, 0.0), "tessera")
+    timing.measure(calls, timing.Plan(1, 0.0, 0.0), "tessera", graph_ms=0.0)
     assert len(captured) == 2
 
 
