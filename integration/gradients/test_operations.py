@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tessera as tsr
 from judge import check_differences, check_gradients, define, random
 
 #: Elementwise operations of one operand, and the range of their operands.
@@ -173,6 +174,36 @@ def test_shaped(expression):
     tolerance = 1e-2 if "fp32" in expression else 1e-6
     check_differences(f, x, v, i, wrt=(0, 1), tolerance=tolerance)
     check_gradients(f, x, v, i, wrt=(0, 1))
+
+
+@pytest.mark.parametrize("padding", [2, -3])
+def test_padding_of_embeddings(padding):
+    """Rows of the padding index are read, and get no gradient."""
+    f = define(
+        f"def f(x, i):\n    y = tsr.embedding(i, x, padding_idx={padding})\n    return (y * y).sum()\n"
+    )
+    x, i = random((5, 6), "fp64"), np.array([2, 0, 2, 4])
+    rows = x[i]
+    np.testing.assert_allclose(f(x, i), (rows * rows).sum())
+    expected = np.zeros_like(x)
+    expected[[0, 4]] = 2 * x[[0, 4]]
+    np.testing.assert_allclose(tsr.grad(f)(x, i), expected)
+
+
+@pytest.mark.parametrize("zeros", [(), (2,), (0, 3), (1, 2, 4)])
+@pytest.mark.parametrize("expression", ["x.prod(dim=1)", "x.prod()", "x.cumprod(dim=1)"])
+def test_second_derivative_of_products_with_zeros(expression, zeros):
+    text = weighed(expression, "x").replace("def f", "def inner")
+    text += "\n\n@tsr.function\n" + weighed("tsr.grad(inner)(x)", "x")
+    x = random((1, 6), "fp64", low=0.3, high=2.5)
+    x[0, list(zeros)] = 0
+    check_differences(define(text), x, tolerance=1e-5)
+
+
+def test_products_that_overflow_after_a_zero():
+    f = define("def f(x):\n    return x.cumprod(dim=0).sum()\n")
+    gradient = tsr.grad(f)(np.array([2, 0, 1e30, 1e30, 1], np.float32))
+    np.testing.assert_array_equal(gradient[2:], 0)
 
 
 SECOND = (

@@ -298,16 +298,21 @@ static Value isExtremum(OpWriter &w, Value x, Value extremum, ArrayRef<int64_t> 
   return w.equal(index, w.expand(chosen, index, dims));
 }
 
-/// The product of the other elements. If one element is zero, only its derivative is not.
+/// The product of the other elements. If one element is zero, only its derivative is not. Of two
+/// zeros, it is the other one times the nonzero elements: that is zero, its derivative is not.
 static Value productOfOthers(OpWriter &w, Value x, Value product, ArrayRef<int64_t> dims) {
   Value zero = w.constant(0, x), one = w.constant(1, x);
   Value isZero = w.equal(x, zero);
   Value numZeros = w.sum(w.where(isZero, one, zero), dims);
   Value nonzero = w.reduce(tessera::ReduceOp::Prod, w.where(isZero, one, x), dims);
-  Value isSingle = w.equal(numZeros, w.constant(1, numZeros));
-  Value single = w.where(isSingle, nonzero, w.constant(0, nonzero));
+  auto factorOf = [&](int zeros) {
+    Value applies = w.equal(numZeros, w.constant(zeros, numZeros));
+    return w.expand(w.where(applies, nonzero, w.constant(0, nonzero)), x, dims);
+  };
+  Value others = w.sub(w.expand(w.sum(w.where(isZero, x, zero), dims), x, dims), x);
+  Value atZero = w.add(factorOf(1), w.mul(factorOf(2), others));
   Value quotient = w.div(w.expand(product, x, dims), w.where(isZero, one, x));
-  return w.where(isZero, w.expand(single, x, dims), quotient);
+  return w.where(isZero, atZero, quotient);
 }
 
 Gradients gir::ReduceOp::buildVjp(OpBuilder &builder, Value cotangent, ArrayRef<bool>) {
@@ -344,16 +349,29 @@ static Value reversedSum(OpWriter &w, Value x, int64_t dim) {
 }
 
 /// Before the first zero, the sum of g y from an element on, divided by the element. At the first
-/// zero, the same with the zero replaced by one. After it, zero.
+/// zero, the same with the zero replaced by one. After it, that zero times the same for the
+/// elements without it, up to the second zero: that is zero, its derivative is not.
 static Value scannedProduct(OpWriter &w, Value x, Value result, Value cotangent, int64_t dim) {
-  Value zero = w.constant(0, x), one = w.constant(1, x);
-  Value isZero = w.equal(x, zero);
+  Value zero = w.constant(0, x), one = w.constant(1, x), two = w.constant(2, x);
+  Value isZero = w.equal(x, zero), divisor = w.where(isZero, one, x);
   Value numZeros = w.scan(tessera::ReduceOp::Sum, w.where(isZero, one, zero), dim);
-  Value isFirst = w.map(ScalarOp::And, {isZero, w.equal(numZeros, one)});
-  Value others = w.scan(tessera::ReduceOp::Prod, w.where(isFirst, one, x), dim);
-  Value before = w.div(reversedSum(w, w.mul(cotangent, result), dim), w.where(isZero, one, x));
-  Value at = reversedSum(w, w.mul(cotangent, others), dim);
-  return w.where(w.equal(numZeros, zero), before, w.where(isFirst, at, zero));
+  auto isZeroOf = [&](Value count) {
+    return w.map(ScalarOp::And, {isZero, w.equal(numZeros, count)});
+  };
+  // The sums of g y from an element on, y without the first zeros.
+  auto sumsWithout = [&](Value x) {
+    Value product = w.scan(tessera::ReduceOp::Prod, x, dim);
+    return reversedSum(w, w.mul(cotangent, product), dim);
+  };
+  Value isFirst = isZeroOf(one), isSecond = isZeroOf(two);
+  Value withoutFirst = w.where(isFirst, one, x);
+  Value at = sumsWithout(withoutFirst);
+  Value before = w.div(reversedSum(w, w.mul(cotangent, result), dim), divisor);
+  Value atSecond = w.where(isSecond, sumsWithout(w.where(isSecond, one, withoutFirst)), zero);
+  Value after = w.where(w.equal(numZeros, one), w.div(at, divisor), atSecond);
+  Value first = w.expand(w.sum(w.where(isFirst, x, zero), {dim}), x, {dim});
+  after = w.mul(first, w.where(w.map(ScalarOp::IsFinite, after), after, zero));
+  return w.where(w.equal(numZeros, zero), before, w.where(isFirst, at, after));
 }
 
 /// Each cotangent goes to the last element that equals the running extremum.
