@@ -305,6 +305,21 @@ static Value indexSelect(Args &args) {
   return withDims(args, result, {});
 }
 
+/// Rows of an embedding, of which those at the index of padding have no gradient.
+static Value withoutPadding(Args &args, const Value &rows, const Value &index, SymExpr count) {
+  std::optional<int64_t> padding = args.integer(2);
+  if (!padding)
+    return Value::error();
+  Emitter &emit = args.emit();
+  Value at = Value::ofInt(*padding < 0 ? count + *padding : SymExpr(*padding));
+  Shape shape(index.shape());
+  shape.push_back(SymExpr(1));
+  Value isPadding = withDims(args, emit.asTensor(emit.map(ScalarOp::Eq, {index, at})), shape);
+  mlir::Value constant =
+      gir::StopGradientOp::create(emit.builder, emit.loc(), rows.tensor.getType(), rows.tensor);
+  return emit.map(ScalarOp::Where, {isPadding, Value::ofTensor(constant), rows});
+}
+
 static Value embedding(Args &args) {
   std::optional<Value> weight = args.tensor(1), index = weight ? args.tensor(0) : std::nullopt;
   if (!index)
@@ -320,8 +335,18 @@ static Value embedding(Args &args) {
                       "expected a matrix of weights for 'embedding', found " + describe(*weight));
   if (!args[3].is(Value::None))
     return args.error(3, "'max_norm' changes the weights, which is not supported by this compiler");
+  std::optional<bool> byFrequency = args.boolean(5);
+  if (!byFrequency)
+    return Value::error();
+  if (*byFrequency)
+    return args.error(5,
+                      "'scale_grad_by_freq' changes gradients by how often an index occurs, which "
+                      "is not supported by this compiler");
   checkIndex(args, which, *index, *weight, 0);
-  return gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[which]);
+  Value rows = gatherAlong(args.emit(), *weight, 0, *index, 0, args.ranges[which]);
+  return rows.isError() || args[2].is(Value::None)
+             ? rows
+             : withoutPadding(args, rows, *index, weight->shape()[0]);
 }
 
 static Value scatterAdd(Args &args) {
