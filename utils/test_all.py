@@ -28,6 +28,8 @@ HEAD = f"{'part':18} {'fate':8} {'seconds':>8}  last line"
 # : Tests that are skipped because the tree's own environment has no PyTorch.
 PEERS = "integration/external integration/gpu/test_rows.py integration/python/test_torch.py integration/python/test_calls.py integration/cpu/test_float8.py integration/bench/test_command.py"
 
+PYTEST = 'python=$(utils/external.sh) && "$python" -m pip install --quiet pytest && PYTHONPATH=build/python "$python" -m pytest -q'
+
 
 @dataclass(frozen=True)
 class Part:
@@ -57,6 +59,11 @@ def parts(share: float) -> list[Part]:
         Part("simulate", "make simulate", "the CPU's suite on the simulator, larger calls"),
         Part("random", random(20000, share), "random programs on the CPU"),
         Part(
+            "random-gradients",
+            random(20000, share, "--gradients"),
+            "gradients of random programs on the CPU",
+        ),
+        Part(
             "random-simulate",
             random(6000, share, "--simulate sm_90"),
             "random programs on the simulator",
@@ -74,9 +81,10 @@ def parts(share: float) -> list[Part]:
         Part("external", "make test-external", "PyTorch's operator database and NumPy's cases"),
         Part(
             "peers",
-            f'python=$(utils/external.sh) && "$python" -m pip install --quiet pytest && PYTHONPATH=build/python "$python" -m pytest -q {PEERS}',
+            f"{PYTEST} {PEERS}",
             "tests that need PyTorch",
         ),
+        Part("training", f"{PYTEST} integration/training", "training beside PyTorch"),
         Part("address", "make test SANITIZE=address", "with AddressSanitizer and UBSan"),
         Part("thread", "make test SANITIZE=thread", "with ThreadSanitizer"),
         Part(

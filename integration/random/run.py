@@ -14,11 +14,13 @@ other's operand). generate.py SEED shows one program. --seeds commit:3000 runs a
 from a seed that depends on the commit's hash (seeds.py).
 
 With --gradients, a scalar of the float results is differentiated with respect to every float
-argument, and the gradients are compared with those of the reference. With --simulate the kernels of the PTX backend run in the simulator (docs/simulator.md), which
-executes placed Tile IR and rounds each operation separately. With --interpret an interpreter runs
-their PTX as the runtime launches it, after LLVM fused multiplications with additions
-(integration/ptx/ptx_calls.py; it needs the build tree). With --assemble they are compiled to PTX or
-CUDA Tile IR for each chip in turn and assembled by NVIDIA's programs. Each has a separate report.
+argument, and the gradients are compared with those of the reference; for a part of the programs,
+these are compared with finite differences (differences.py). With --simulate the kernels of the PTX
+backend run in the simulator (docs/simulator.md), which executes placed Tile IR and rounds each
+operation separately. With --interpret an interpreter runs their PTX as the runtime launches it,
+after LLVM fused multiplications with additions (integration/ptx/ptx_calls.py; it needs the build
+tree). With --assemble they are compiled to PTX or CUDA Tile IR for each chip in turn and assembled
+by NVIDIA's programs. Each has a separate report.
 
 It needs Python and NumPy, but no build tree: in an unpacked archive it is tests/random/run.py.
 """
@@ -150,6 +152,9 @@ def summarise(results: dict[int, dict]) -> str:
         if kernels
         else f"{checked} elements checked, {excluded} left out at discontinuities"
     )
+    tried = [r["differences"] for r in results.values() if "differences" in r]
+    if tried:
+        work += f"; {tried.count('right')} of {len(tried)} gradients confirmed by differences"
     if nothing := unjudged(results):
         work += f"; {len(nothing)} of them compare nothing, as {nothing[:5]}"
     return (

@@ -27,11 +27,13 @@ import time
 import traceback
 from pathlib import Path
 
+import differences
 import numpy as np
 from generate import Program, generate, module_source
 
 PER_MODULE = 25
 VARIANTS = 2  # sets of sizes per program by default
+DIFFERENCES = 4  # every so many programs have their gradients compared with differences
 SECONDS = 60  # of processor time for one program; then the process ends, as in a crash
 SIMULATED_SECONDS = 600  # or interpreted
 
@@ -102,12 +104,20 @@ def check(program: Program, function, calls: int) -> dict:
 
 
 def differentiate(program: Program, function, calls: int) -> dict:
-    """Compiled gradients of the float results against the differentiated reference."""
+    """Compiled gradients of the float results against the differentiated reference, and that one
+    against finite differences, for some programs."""
     import tessera
 
     if not program.loss:
         return {"status": "skipped", "message": "nothing to differentiate"}
-    return check(program, tessera.grad(function, wrt=program.differentiable), calls)
+    gradient = tessera.grad(function, wrt=program.differentiable)
+    line = check(program, gradient, calls)
+    if line["status"] == "ok" and program.seed % DIFFERENCES == 0 and differences.applies(program):
+        wrong = differences.check(program, function, gradient, program.arguments(0))
+        if wrong:
+            return {"status": "wrong", "message": f"sizes {program.sizes(0)}: {wrong}"}
+        line["differences"] = "nothing" if wrong is None else "right"
+    return line
 
 
 def simulate(program: Program, function, calls: int, chip: str) -> dict:
