@@ -38,7 +38,7 @@ test-all: setup ## run what is too long for every change, and write test/results
 
 test-external: build ## PyTorch's operator database and NumPy's cases as judges (EXTERNAL_ARGS="--only sum", EXTERNAL_PYTHON=…)
 	@python=$$(utils/external.sh) && "$$python" integration/external/run.py \
-	  --table integration/external/results.md $(EXTERNAL_ARGS)
+	  --tables $(EXTERNAL_ARGS)
 
 bench: build ## time Tessera and the peers that are installed in one run (BENCH_ARGS=…)
 	@utils/setup.sh bench

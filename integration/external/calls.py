@@ -45,6 +45,7 @@ class Call:
     text: str
     tensors: list[torch.Tensor]
     results: dict[str, torch.Tensor] = field(default_factory=dict)  # out=, where a sample has it
+    sources: list[torch.Tensor] = field(default_factory=list)  # the tensors as the sample has them
 
     def function(self) -> Any:
         if self.text not in _functions:
@@ -64,6 +65,7 @@ def _define(text: str) -> Any:
 class _Writer:
     def __init__(self) -> None:
         self.tensors: list[torch.Tensor] = []
+        self.sources: list[torch.Tensor] = []
 
     def write(self, value: Any) -> str:
         if isinstance(value, torch.Tensor):
@@ -98,6 +100,7 @@ class _Writer:
         if value.dtype not in TYPES:
             raise NotInLanguage("complex numbers" if value.dtype.is_complex else "other types")
         self.tensors.append(value.detach().resolve_neg())
+        self.sources.append(value)
         return f"t{len(self.tensors) - 1}"
 
 
@@ -138,6 +141,5 @@ def write(op: Any, args: list, kwargs: dict, form: str, name: str) -> Call:
         else:
             expression = f"tsr.{name}({', '.join(texts)})"
     parameters = ", ".join(f"t{i}" for i in range(len(writer.tensors)))
-    return Call(
-        f"@tsr.function\ndef f({parameters}):\n    return {expression}\n", writer.tensors, results
-    )
+    text = f"@tsr.function\ndef f({parameters}):\n    return {expression}\n"
+    return Call(text, writer.tensors, results, writer.sources)

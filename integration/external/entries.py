@@ -110,7 +110,7 @@ def _to(args: list, kwargs: dict) -> tuple[list, dict]:
 
 def _embedding(args: list, kwargs: dict) -> tuple[list, dict]:
     weight, index = args
-    gradients = {"padding_idx", "scale_grad_by_freq", "sparse"}
+    gradients = {"scale_grad_by_freq", "sparse"}
     return [index, weight], {key: value for key, value in kwargs.items() if key not in gradients}
 
 

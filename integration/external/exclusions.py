@@ -16,6 +16,7 @@ EXCLUSIONS = {
     "nuclear norm": "a sum of singular values is a decomposition of a matrix, not an operation on its elements",
     "numbers as operands": "PyTorch's error for a number where it takes only tensors: the language takes numbers everywhere",
     "sizes from values": "a result's size that depends on elements (one_hot without num_classes, indexing by a mask)",
+    "gradients by frequency": "embedding(scale_grad_by_freq=True) divides gradients by how often an index occurs: an error here",
     "changed arguments": "embedding(max_norm=…) rescales its weight in place: functions have no side effects",
     "results in place": "PyTorch's error for cat's out= that is one of the tensors: the language computes in place",
     "missing kernels": "PyTorch's error that it has no code for a number of dimensions: the language has",

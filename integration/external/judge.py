@@ -35,7 +35,7 @@ class Verdict:
     program: str = ""
 
 
-def _results(value: Any) -> list:
+def results(value: Any) -> list:
     return list(value) if isinstance(value, (tuple, list)) else [value]
 
 
@@ -59,7 +59,7 @@ def _widened(value: Any) -> Any:
     return value
 
 
-def _wrong(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+def wrong(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
     """Where elements differ by more than PyTorch's tolerance."""
     if ours.dtype not in TOLERANCES:
         return ours != theirs
@@ -74,8 +74,11 @@ def _beyond_bounds(
 ) -> torch.Tensor:
     """Where elements are outside the reference's bound around PyTorch's float64 result."""
     expected = call.function().reference(*call.tensors, bounds=True)
-    expected = expected if type(expected) is tuple else (expected,)
-    one = expected[number]
+    return outside(expected[number] if type(expected) is tuple else expected, ours, wide)
+
+
+def outside(one: Any, ours: torch.Tensor, wide: torch.Tensor) -> torch.Tensor:
+    """Where elements are outside a result's bound around PyTorch's float64 result."""
     got, want = ours.double().numpy(), wide.detach().double().numpy()
     with np.errstate(invalid="ignore", over="ignore"):
         good = (np.abs(got - want) <= one.bound) | (got == want) | (np.isnan(got) & np.isnan(want))
@@ -87,7 +90,7 @@ def _beyond_bounds(
     return torch.from_numpy(np.asarray(~good & ~one.excluded))
 
 
-def _explain(number: int, ours: torch.Tensor, theirs: torch.Tensor, bad: torch.Tensor) -> str:
+def explain(number: int, ours: torch.Tensor, theirs: torch.Tensor, bad: torch.Tensor) -> str:
     at = tuple(int(i) for i in bad.nonzero()[0])
     return (
         f"result {number} {tuple(ours.shape)}: {int(bad.sum())} elements differ; at {at} "
@@ -108,7 +111,7 @@ def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, the
             )
         if mine.dtype != its.dtype:
             return f"result {number} is {mine.dtype}, PyTorch's {its.dtype}"
-        bad = _wrong(mine, its)
+        bad = wrong(mine, its)
         if not bool(bad.any()):
             continue
         if entries.UNORDERED.get(op.name) == number:
@@ -116,10 +119,10 @@ def compare(op: Any, args: list, kwargs: dict, call: calls.Call, ours: list, the
                 continue
         elif mine.is_floating_point():
             if wide is None:
-                wide = _results(op.op(*_widened(args), **_widened(kwargs)))
+                wide = results(op.op(*_widened(args), **_widened(kwargs)))
             bad &= _beyond_bounds(call, number, mine, wide[number])
         if bool(bad.any()):
-            return _explain(number, mine, its, bad)
+            return explain(number, mine, its, bad)
     return ""
 
 
@@ -220,7 +223,7 @@ def _check_random(
 def judge(op: Any, args: list, kwargs: dict, form: str, name: str) -> Verdict:
     try:
         with torch.no_grad():
-            theirs = _results(op.op(*args, **kwargs))
+            theirs = results(op.op(*args, **kwargs))
     except Exception as error:  # noqa: BLE001 (whatever PyTorch raises)
         return Verdict("refused", f"{type(error).__name__}: {error}")
     if theirs[0] is NotImplemented:
@@ -236,15 +239,15 @@ def judge(op: Any, args: list, kwargs: dict, form: str, name: str) -> Verdict:
             "excluded", "complex numbers" if theirs[0].dtype.is_complex else "other types"
         )
     try:
-        ours = _results(call.function()(*call.tensors))
+        ours = results(call.function()(*call.tensors))
     except tsr.TesseraError as error:
         return Verdict("failed", f"{type(error).__name__}: {str(error).splitlines()[0]}", call.text)
     ours = [one if isinstance(one, torch.Tensor) else _from_numpy(one) for one in ours]
     if op.name.split(".")[-1] in entries.RANDOM:
-        wrong = _check_random(op, args, kwargs, call, ours[0], theirs[0])
+        message = _check_random(op, args, kwargs, call, ours[0], theirs[0])
     else:
-        wrong = compare(op, args, kwargs, call, ours, theirs)
-    return Verdict("failed" if wrong else "passed", wrong, call.text)
+        message = compare(op, args, kwargs, call, ours, theirs)
+    return Verdict("failed" if message else "passed", message, call.text)
 
 
 def judge_error(op: Any, args: list, kwargs: dict, name: str) -> Verdict:
@@ -267,7 +270,7 @@ def judge_error(op: Any, args: list, kwargs: dict, name: str) -> Verdict:
             str(error).splitlines()[0] if internal else "",
             call.text,
         )
-    shapes = [tuple(getattr(one, "shape", ())) for one in _results(result)]
+    shapes = [tuple(getattr(one, "shape", ())) for one in results(result)]
     return Verdict(
         "failed", f"PyTorch raises an error, we give a result of the shape {shapes}", call.text
     )

@@ -2,14 +2,15 @@
 """Judges the language by PyTorch's operator database (`make test-external`).
 
     run.py [--only NAME…] [--types TYPE…] [--limit N] [--jobs N] [--report FILE]
-           [--keep | --again] [--table FILE]
+           [--keep | --again] [--tables]
 
 Every entry of the database that is an operation of the language is called with the database's
 reference inputs (as a function) and sample inputs (as a method, an operator, under its synonyms),
 in every type that both have, and compared with PyTorch. Error inputs, and invalid calls that
-PyTorch rejects, must raise. Tasks that the report has for this build are not run again, so that an
-interrupted run can be resumed. The other judges run after it, and `--table` writes the committed
-results, unless only some entries or types were requested.
+PyTorch rejects, must raise. Gradients of the sample inputs are compared with PyTorch's and with
+finite differences, in float64. Tasks that the report has for this build are not run again, so that an
+interrupted run can be resumed. The other judges run after it, and `--tables` writes the
+committed results (results.md, gradients.md), unless only some entries or types were requested.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 
+import tables
 from exclusions import EXCLUSIONS
+from tables import ORDERS, TYPES
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
@@ -37,21 +39,7 @@ sys.path.append(str(TOP / "integration/random"))
 import reports  # noqa: E402
 
 TIME_LIMIT = 3600  # seconds for one task on a busy machine; worker.py limits its processor time
-SHARE = 0.02  # of samples that may be excluded
-TYPES = (
-    "float64",
-    "float32",
-    "bfloat16",
-    "float16",
-    "int64",
-    "int32",
-    "int16",
-    "int8",
-    "uint8",
-    "bool",
-    "errors",
-)
-SHORT = ("fp64", "fp32", "bf16", "fp16", "i64", "i32", "i16", "i8", "u8", "bool", "errors")
+SHARE = {"values": 0.02, "gradients": 0.01}  # of samples that may be excluded
 
 
 def fingerprint(limit: int) -> str:
@@ -155,7 +143,7 @@ def run(
         done = len(pending) - left.qsize()
         if sys.stderr.isatty() or time.monotonic() - shown[0] > 30 or done == len(pending):
             shown[0] = time.monotonic()
-            counts = total(results.values())
+            counts = tables.total(results.values())
             end = "\r" if sys.stderr.isatty() else "\n"
             print(
                 f"{done}/{len(pending)} tasks, {counts['passed']} samples passed, {counts['failed']} failed, "
@@ -190,25 +178,6 @@ def run(
     return {task: results[task] for task in wanted if task in results}
 
 
-def total(lines) -> Counter:
-    counts: Counter = Counter(passed=0, failed=0, excluded=0, refused=0)
-    for line in lines:
-        for status in ("passed", "failed", "excluded", "refused"):
-            counts[status] += line.get(status, 0)
-    return counts
-
-
-def summary(results: dict[str, dict]) -> str:
-    counts = total(results.values())
-    judged = counts["passed"] + counts["failed"] + counts["excluded"]
-    operations = {task.rsplit("|", 1)[0] for task in results}
-    share = 100 * counts["excluded"] / max(judged, 1)
-    return (
-        f"{len(operations)} entries, {judged} samples: {counts['passed']} passed, {counts['failed']} failed, "
-        f"{counts['excluded']} excluded ({share:.2f} %)"
-    )
-
-
 def others() -> list[tuple[str, bool]]:
     """The last lines of the other judges, and whether they passed."""
     said = []
@@ -227,57 +196,6 @@ def others() -> list[tuple[str, bool]]:
             )
         )
     return said
-
-
-def table(results: dict[str, dict], beside: list[str], version: str, limit: int) -> str:
-    """The committed page: a row per entry, a column per type."""
-    rows: dict[str, dict[str, dict]] = {}
-    reasons: Counter = Counter()
-    for task, line in results.items():
-        name, variant, dtype = task.split("|")
-        rows.setdefault(f"{name} ({variant})" if variant else name, {})[dtype] = line
-        reasons.update(line.get("reasons", {}))
-
-    def cell(line: dict | None) -> str:
-        if line is None:
-            return ""
-        passed, failed, excluded = (line.get(key, 0) for key in ("passed", "failed", "excluded"))
-        text = f"{passed}" if not failed else f"**{passed}/{passed + failed}**"
-        return (text if passed or failed else "") + (f" −{excluded}" if excluded else "")
-
-    lines = [
-        "# PyTorch's operator database",
-        "",
-        f"Written by `make test-external` with PyTorch {version}: {summary(results)}.",
-        "",
-        "A cell counts the samples that passed; **a/b** says that a of b did, −n that n were excluded. The last column",
-        "has the error inputs and wrong calls made of samples. An empty cell: PyTorch has no such samples."
-        + (
-            f" Of each form and type, at least {limit} samples ran, or all that there are."
-            if limit
-            else ""
-        ),
-        "",
-        "| entry | " + " | ".join(SHORT) + " |",
-        "| --- |" + " ---: |" * len(SHORT),
-    ]
-    for name in sorted(rows, key=str.lower):
-        lines.append(
-            f"| {name} | " + " | ".join(cell(rows[name].get(dtype)) for dtype in TYPES) + " |"
-        )
-    lines += ["", "## Exclusions", "", "| behaviour | samples | reason |", "| --- | ---: | --- |"]
-    lines += [
-        f"| {name} | {reasons[name]} | {EXCLUSIONS[name]} |" for name in EXCLUSIONS if reasons[name]
-    ]
-    lines += [
-        "",
-        "## Beside the database",
-        "",
-        "Special values by PyTorch, signs of zeros included; NumPy's cases and validation sets for what the database lacks.",
-        "",
-    ]
-    lines += [f"- {text}" for text in beside]
-    return "\n".join(lines) + "\n"
 
 
 def failures(results: dict[str, dict]) -> list[str]:
@@ -306,7 +224,11 @@ def main() -> int:
         "--only", nargs="+", default=[], help="names of entries, without nn.functional."
     )
     parser.add_argument(
-        "--types", nargs="+", default=[], choices=TYPES, help="element types, or errors"
+        "--types",
+        nargs="+",
+        default=[],
+        choices=(*TYPES, *ORDERS),
+        help="element types, errors, or first and second gradients",
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes, default one per core"
@@ -324,7 +246,7 @@ def main() -> int:
         "--keep", action="store_true", help="tasks that passed with another build are not run again"
     )
     parser.add_argument("--again", action="store_true", help="run what the report has already")
-    parser.add_argument("--table", type=Path, help="write the results as Markdown")
+    parser.add_argument("--tables", action="store_true", help="write the results as Markdown")
     arguments = parser.parse_args()
     wanted = [
         task
@@ -332,30 +254,50 @@ def main() -> int:
         if not arguments.only or task.split("|")[0].removeprefix("nn.functional.") in arguments.only
     ]
     wanted = [
-        task for task in wanted if not arguments.types or task.rsplit("|", 1)[1] in arguments.types
+        task for task in wanted if not arguments.types or tables.type_of(task) in arguments.types
     ]
     results = run(
         wanted, arguments.report, arguments.jobs, arguments.limit, arguments.keep, arguments.again
     )
-    print(*failures(results), summary(results), sep="\n")
+    parts = tables.parts(results)
+    print(
+        *failures(results),
+        *(f"{name}: {tables.summary(one)}" for name, one in parts.items()),
+        sep="\n",
+    )
     unnamed = {
         name for line in results.values() for name in line.get("reasons", {})
     } - EXCLUSIONS.keys()
     if unnamed:
         print("exclusions without a reason:", ", ".join(sorted(unnamed)))
-    beside = others() if not arguments.only and not arguments.types else []
-    if arguments.table and beside:
+    is_whole = not arguments.only and not arguments.types
+    beside = others() if is_whole else []
+    if arguments.tables and is_whole:
         import torch
 
-        page = table(results, [text for text, _ in beside], torch.__version__, arguments.limit)
-        arguments.table.write_text(page)
-    counts = total(results.values())
+        page = tables.values(
+            parts["values"], [text for text, _ in beside], torch.__version__, arguments.limit
+        )
+        (HERE / "results.md").write_text(page)
+    if arguments.tables and not arguments.only and "gradients" in parts:
+        import torch
+
+        page = tables.gradients(parts["gradients"], torch.__version__, arguments.limit)
+        (HERE / "gradients.md").write_text(page)
+    good = all([is_good(name, one, not arguments.only) for name, one in parts.items()])
+    return 0 if parts and good and not unnamed and all(passed for _, passed in beside) else 1
+
+
+def is_good(name: str, results: dict[str, dict], is_whole: bool) -> bool:
+    """Whether samples passed, none failed, and few were excluded."""
+    counts = tables.total(results.values())
     judged = counts["passed"] + counts["failed"] + counts["excluded"]
-    unhappy = [text for text, good in beside if not good]
     if not counts["passed"]:
-        print("no sample passed: nothing was judged")
-    bad = counts["failed"] or not counts["passed"] or unnamed or unhappy
-    return 1 if bad or (not arguments.only and counts["excluded"] > SHARE * judged) else 0
+        print(f"{name}: no sample passed: nothing was judged")
+    few = not is_whole or counts["excluded"] <= SHARE[name] * judged
+    if not few:
+        print(f"{name}: more than {100 * SHARE[name]:.0f} % of the samples are excluded")
+    return bool(counts["passed"]) and not counts["failed"] and few
 
 
 if __name__ == "__main__":

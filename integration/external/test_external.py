@@ -64,6 +64,18 @@ def test_table():
     )
 
 
+def test_table_of_gradients():
+    text = (HERE / "gradients.md").read_text()
+    counts = re.search(r"(\d+) samples: (\d+) passed, (\d+) failed, (\d+) excluded", text)
+    samples, passed, failed, excluded = map(int, counts.groups())
+    assert samples == passed + failed + excluded
+    assert failed == 0 and passed > 8000
+    assert excluded < 0.01 * samples
+    rows = text.split("## Exclusions")[1]
+    names = re.findall(r"^\| ([a-z][^|]*?) \|", rows, re.M)
+    assert set(names) - {"behaviour"} <= EXCLUSIONS.keys()
+
+
 def test_exclusions():
     assert MESSAGES.keys() <= EXCLUSIONS.keys()
     assert behaviour("norm", [None, "nuc"], {}, is_error=False) == "nuclear norm"

@@ -4,13 +4,14 @@ on standard output.
     worker.py LIMIT | --list
 
 A task is "ENTRY|VARIANT|TYPE", where the type "errors" means the error inputs and invalid calls
-(wrong.py). At most LIMIT samples of each form are judged, all if it is 0. Standard error is left to
+(wrong.py), and "first/0" the first samples' gradients (derivatives.py). At most LIMIT samples of each form are judged, all if it is 0. Standard error is left to
 the libraries.
 """
 
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import os
 import random
@@ -25,6 +26,7 @@ os.environ.setdefault("TESSERA_NUM_THREADS", "1")
 
 import entries
 import exclusions
+import derivatives
 import judge
 import numpy as np
 import torch
@@ -80,7 +82,22 @@ def some(samples: Iterator[Any], limit: int) -> Iterator[Any]:
     return iter([every[int(i * step)] for i in range(min(limit, len(every)))])
 
 
+def run_gradients(op: Any, kind: str, limit: int) -> dict:
+    order, _, part = kind.partition("/")
+    first = int(part) * derivatives.PART
+    every = list(some(iter(derivatives.samples(op)), limit))
+    generator = torch.Generator().manual_seed(first)
+    verdicts, differences = [], 0
+    for sample in every[first : first + derivatives.PART]:
+        verdict, confirmed = derivatives.judge(op, sample, derivatives.ORDERS[order], generator)
+        verdicts.append(verdict)
+        differences += confirmed
+    return {**summary(verdicts), "differences": differences}
+
+
 def run(op: Any, dtype: str, limit: int) -> dict:
+    if dtype.partition("/")[0] in derivatives.ORDERS:
+        return run_gradients(op, dtype, limit)
     name = entries.spelling(op.name)
     verdicts: list[judge.Verdict] = []
     if dtype == "errors":
@@ -110,6 +127,10 @@ def run(op: Any, dtype: str, limit: int) -> dict:
                 verdicts.append(
                     judge.judge(op, [sample.input, *sample.args], sample.kwargs, form, spelled)
                 )
+    return summary(verdicts)
+
+
+def summary(verdicts: list[judge.Verdict]) -> dict:
     counts = collections.Counter(one.status for one in verdicts)
     reasons = collections.Counter(one.message for one in verdicts if one.status == "excluded")
     failed = [one for one in verdicts if one.status == "failed"]
@@ -134,6 +155,10 @@ def main() -> None:
             types = [d for d in judge.calls.TYPES if d in op.supported_dtypes("cpu")]
             for dtype in [*(str(d).removeprefix("torch.") for d in types), "errors"]:
                 print(f"{name}|{variant}|{dtype}", file=out)
+            orders = derivatives.orders(op)
+            parts = range(0, len(derivatives.samples(op)) if orders else 0, derivatives.PART)
+            for order, part in itertools.product(orders, range(len(parts))):
+                print(f"{name}|{variant}|{order}/{part}", file=out)
         return
     limit = int(sys.argv[1])
     for line in sys.stdin:
