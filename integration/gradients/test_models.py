@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 import tessera as tsr
@@ -87,3 +91,21 @@ def test_training_reduces_the_loss():
         first = float(loss) if first is None else first
         w1, b1, w2 = (p - np.float32(0.05) * g for p, g in zip((w1, b1, w2), gradients))
     assert float(loss) < 0.3 * first
+
+
+def test_example_trains(tmp_path):
+    """examples/train.py, for some steps."""
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
+    import train
+
+    values, losses = train.train(40)
+    assert losses[-1] < 0.5 * losses[0]
+    assert all(np.isfinite(one).all() for one in values.values())
+    start = "two plus three is "
+    completed = train.complete(values, start)
+    assert completed.startswith(start) and len(start) < len(completed) <= len(start) + 12
+    train.plot(losses, tmp_path / "loss.svg")
+    drawing = ElementTree.parse(tmp_path / "loss.svg").getroot()
+    (curve,) = [one for one in drawing if one.tag.endswith("polyline")]
+    heights = [float(point.split(",")[1]) for point in curve.attrib["points"].split()]
+    assert len(heights) == 40 and min(heights) == heights[0] < heights[-1] < 210
