@@ -411,7 +411,7 @@ private:
         largest()->tile /= 2;
       // Short sides: more rows of a tensor.
       for (Dim &dim : llvm::reverse(shape.dims)) {
-        if (streams || 2 * area > fewestOfCopy)
+        if ((streams && !isRow) || 2 * area > fewestOfCopy)
           break;
         if (!sides.contains(&dim) && dim.role == Dim::Parallel)
           area *= dim.tile = bounded(dim, fewestOfCopy / area);
@@ -516,7 +516,7 @@ private:
       Dim &dim = shape.dims[i];
       dim.tile = rowsOf(dim, wanted / filled);
       filled *= dim.tile;
-      if (streams)
+      if (streams && !(isRow && dim.tile >= facts.hint(dim.size)))
         break;
     }
     if (!isRow && !streams)

@@ -24,12 +24,13 @@ func.func @layer(%x: !gir.tensor<64, 32, f32>, %w: !gir.tensor<96, 32, f32>, %b:
 // Positions of windows are summed before channels are, along one dimension after the other. A bias of each channel counts
 // once for each position.
 // CHECK-LABEL: @positions
-// CHECK: %[[WIDE:.*]] = gir.cast %arg0
-// CHECK: %[[COLUMNS:.*]] = gir.window %[[WIDE]] dims [3] sizes [3] steps [1] dilations [1]
-// CHECK: %[[ROWSUM:.*]] = gir.reduce sum %[[COLUMNS]] dims [3] : {{.*}} -> !gir.tensor<N, 8, "H + 2", 3, f32>
+// CHECK: %[[COLUMNS:.*]] = gir.window %arg0 dims [3] sizes [3] steps [1] dilations [1]
+// CHECK: %[[WIDE:.*]] = gir.cast %[[COLUMNS]]
+// CHECK: %[[ROWSUM:.*]] = gir.reduce sum %[[WIDE]] dims [3] : {{.*}} -> !gir.tensor<N, 8, "H + 2", 3, f32>
 // CHECK: %[[ROWS:.*]] = gir.window %[[ROWSUM]] dims [2] sizes [3] steps [1] dilations [1]
 // CHECK: %[[BOTH:.*]] = gir.reduce sum %[[ROWS]] dims [2] : {{.*}} -> !gir.tensor<N, 8, 3, 3, f32>
-// CHECK: %[[SUM:.*]] = gir.transpose %[[BOTH]] perm [0, 1, 3, 2]
+// CHECK: %[[TURNED:.*]] = gir.transpose %[[BOTH]] perm [0, 1, 3, 2]
+// CHECK: %[[SUM:.*]] = gir.materialize %[[TURNED]] because "a contraction reads these sums of windows many times"
 // CHECK: %[[PRODUCT:.*]] = gir.contract %[[SUM]], %{{.*}} batch [] x [] over [1, 2, 3] x [1, 2, 3] : {{.*}} -> !gir.tensor<N, 16, f32>
 // CHECK: %[[COUNT:.*]] = gir.size "14*H"
 // CHECK: gir.cast %{{.*}} : !gir.tensor<N, 16, f32> -> !gir.tensor<N, 16, bf16>

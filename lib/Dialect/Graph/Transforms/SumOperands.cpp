@@ -202,13 +202,13 @@ Value Summation::summedOperand(Value operand, const Dims &dims) {
   if (!window || window.getDims().size() < 2 ||
       !llvm::all_of(window.getDims(), [&](int64_t dim) { return contains(dims, dim); }))
     return sum(converted(operand, wide), dims);
-  Value value = converted(window.getInput(), wide);
+  Value value = window.getInput();
   int64_t count = window.getDims().size();
   for (int64_t i = count - 1; i >= 0; --i) { // the rows of memory first
     int64_t dim = window.getDims()[i];
     value = gir::WindowOp::create(builder, loc, value, ArrayRef(dim), window.getSizes().slice(i, 1),
                                   window.getSteps().slice(i, 1), window.getDilations().slice(i, 1));
-    value = sum(value, {dim});
+    value = sum(converted(value, wide), {dim});
   }
   // Elements are in the order of the sums.
   int64_t rank = tensorType(value).getRank();
@@ -219,7 +219,10 @@ Value Summation::summedOperand(Value operand, const Dims &dims) {
   for (int64_t dim : dims)
     if (!contains(window.getDims(), dim))
       rest.push_back(placeWithout(dim, window.getDims()));
-  return sum(value, rest);
+  value = sum(value, rest);
+  return gir::MaterializeOp::create(
+      builder, loc, value.getType(), value, UnitAttr(), IntegerAttr(),
+      builder.getStringAttr("a contraction reads these sums of windows many times"));
 }
 
 Value Summation::summedProduct(gir::ContractOp product, const Dims &dims) {
