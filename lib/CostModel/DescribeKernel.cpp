@@ -381,13 +381,15 @@ void Describer::describeMemory() {
         dimsByPosition(index, [&](const std::string &name) { return bool(kernel.getDim(name)); });
     if (mine.empty() || shape.dims.empty())
       return;
-    // Of dimensions that are added, as in a window, the longest one.
+    // Of dimensions that are added, as in a window, the longest one whose elements share sectors.
+    constexpr int64_t sector = 32, nearest = 4;
     SymExpr row = index.back();
     std::string along = mine.back();
     for (const std::string &name : mine)
-      if (stepAlong(row, name).isConstant(1) && sizeHint(name) > sizeHint(along))
+      if (SymExpr step = stepAlong(row, name); step.isConstant() && step.constantValue() > 0 &&
+                                               step.constantValue() <= nearest &&
+                                               sizeHint(name) > sizeHint(along))
         along = name;
-    constexpr int64_t sector = 32;
     const std::string &last = shape.dims.back().name;
     SymExpr step = stepAlong(row, last);
     bool isNear =
