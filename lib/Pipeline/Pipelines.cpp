@@ -51,6 +51,7 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
   manager.addPass(gir::createGraphAccumulate());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.nest<func::FuncOp>().addPass(gir::createGraphReuseContractions());
   manager.nest<func::FuncOp>().addPass(gir::createGraphSplitBatches());
   manager.nest<func::FuncOp>().addPass(gir::createGraphFactorContractions());
   manager.nest<func::FuncOp>().addPass(gir::createGraphSumOperands());

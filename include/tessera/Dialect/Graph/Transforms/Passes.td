@@ -284,6 +284,61 @@ def GraphSplitBatches : Pass<"gir-split-batches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
 
+def GraphReuseContractions : Pass<"gir-reuse-contractions", "::mlir::func::FuncOp"> {
+  let summary = "sum products with a contraction through another contraction";
+  let description = [{
+    Rewrites a sum of products in which one factor is a contraction,
+    Σⱼ p[i,j] · (Σₐ a[i,a] b[j,a]), to Σₐ a[i,a] · (Σⱼ p[i,j] b[j,a]), if the function contains the
+    contraction in the last parentheses.
+
+    **Why.** The sum reads a result that exists anyway, and no longer needs the elements of the first
+    contraction. The gradient of a softmax that is multiplied by a matrix has such a sum: it becomes
+    the sum of the products of the result and its cotangent, row by row.
+
+    Products are compared by their factors, behind transposes, broadcasts, casts that need not round,
+    and products with constants. The pass looks at the dimensions of factors, and not at the
+    operations around them.
+
+    **Input form.** Graph IR without composite operations, after `cse`.
+
+    **Output form.** The same. The former sum and what only it used are dead.
+
+    **Declines.** The pass leaves a sum alone
+
+    - if no earlier contraction of the function has the same factors, or it sums over other
+      dimensions;
+    - if the new sum would have more terms;
+    - if an explicit cast lies between the factors, or the contractions accumulate in another type
+      than the sum;
+    - if its elements are integers or fp8;
+    - if the function's numerics are strict.
+
+    Before:
+    ```mlir
+    func.func @f(%p: !gir.tensor<64, 512, f32>, %b: !gir.tensor<512, 32, f32>, %a: !gir.tensor<64, 32, f32>) -> (!gir.tensor<64, 32, f32>, !gir.tensor<64, f32>) {
+      %0 = gir.contract %p, %b batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 512, f32>, !gir.tensor<512, 32, f32>) -> !gir.tensor<64, 32, f32>
+      %1 = gir.contract %a, %b batch [] x [] over [1] x [1]
+         : (!gir.tensor<64, 32, f32>, !gir.tensor<512, 32, f32>) -> !gir.tensor<64, 512, f32>
+      %2 = gir.map mul(%p, %1) : (!gir.tensor<64, 512, f32>, !gir.tensor<64, 512, f32>) -> !gir.tensor<64, 512, f32>
+      %3 = gir.reduce sum %2 dims [1] : !gir.tensor<64, 512, f32> -> !gir.tensor<64, f32>
+      return %0, %3 : !gir.tensor<64, 32, f32>, !gir.tensor<64, f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%p: !gir.tensor<64, 512, f32>, %b: !gir.tensor<512, 32, f32>, %a: !gir.tensor<64, 32, f32>) -> (!gir.tensor<64, 32, f32>, !gir.tensor<64, f32>) {
+      %0 = gir.contract %p, %b batch [] x [] over [1] x [0]
+         : (!gir.tensor<64, 512, f32>, !gir.tensor<512, 32, f32>) -> !gir.tensor<64, 32, f32>
+      %1 = gir.map mul(%a, %0) : (!gir.tensor<64, 32, f32>, !gir.tensor<64, 32, f32>) -> !gir.tensor<64, 32, f32>
+      %2 = gir.reduce sum %1 dims [1] : !gir.tensor<64, 32, f32> -> !gir.tensor<64, f32>
+      return %0, %2 : !gir.tensor<64, 32, f32>, !gir.tensor<64, f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::gir::GraphDialect"];
+}
+
 def GraphFactorContractions : Pass<"gir-factor-contractions", "::mlir::func::FuncOp"> {
   let summary = "take constant factors out of contractions";
   let description = [{
