@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/Joint.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -64,9 +65,11 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return verifySymbols(op, attribute.getValue());
   if (attribute.getName() == kGuardsAttr)
     return verifyGuards(op, attribute.getValue());
-  if (attribute.getName() == kNumericsAttr && !isa<DictionaryAttr>(attribute.getValue()))
-    return op->emitError() << "expected a dictionary as " << kNumericsAttr << ", got "
-                           << attribute.getValue();
+  bool isDictionary = llvm::is_contained({kNumericsAttr, kJointAttr, kPartitionAttr},
+                                         attribute.getName().getValue());
+  if (isDictionary && !isa<DictionaryAttr>(attribute.getValue()))
+    return op->emitError() << "expected a dictionary as " << attribute.getName().getValue()
+                           << ", got " << attribute.getValue();
   return success();
 }
 

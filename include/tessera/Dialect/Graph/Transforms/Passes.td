@@ -4,60 +4,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def GraphDifferentiate : Pass<"gir-differentiate", "::mlir::ModuleOp"> {
-  let summary = "compute gradients in reverse mode";
-  let description = [{
-    Replaces every `gir.vjp` by the operations that compute its gradients. The pass visits the
-    operations between the inputs and the outputs in reverse order. Each operation builds the
-    cotangents of its operands from that of its result (`DifferentiableOpInterface`), and the
-    cotangents of a value with several uses are added.
-
-    **Why.** Gradients are computed on few operations before anything is fused. The scheduler then
-    fuses, stores or recomputes their operations like those of any program.
-
-    With `wrt`, the pass first appends a `gir.vjp` to a function: the gradients of its first
-    result, which must be a float scalar, with respect to these arguments become the function's
-    results. With `value`, the results of the function stay in front of them. The operations of
-    inner gradients come before those of outer ones, so that gradients of gradients need no special
-    case.
-
-    Only values that depend on an input and are floats have a cotangent. Derivatives of composites
-    are composed of basic operations and use the composite's result. Gradients that are zero are
-    constants.
-
-    **Input form.** Graph IR.
-
-    **Output form.** Graph IR without `gir.vjp` and `gir.stop_gradient`, and without the attributes
-    that select a convention for gradients (`gir.first_tie`, `gir.zero_at_zero`). Operations whose
-    results are not used are erased in functions that had a `gir.vjp`.
-
-    **Declines.** Integers, comparisons and roundings have no derivative, and no cotangent passes
-    through them. The pass fails if the function of its options does not exist, or if an argument
-    or the result is not a float.
-
-    Before:
-    ```mlir
-    %1 = gir.map tanh(%0) : (!gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    %2 = gir.vjp of(%1) cotangents(%g) wrt(%0)
-       : (!gir.tensor<S, f32>, !gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    ```
-    After:
-    ```mlir
-    %1 = gir.map tanh(%0) : (!gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    %2 = gir.map mul(%1, %1) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    %3 = gir.constant 1.000000e+00 : f32 : !gir.tensor<S, f32>
-    %4 = gir.map sub(%3, %2) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    %5 = gir.map mul(%g, %4) : (!gir.tensor<S, f32>, !gir.tensor<S, f32>) -> !gir.tensor<S, f32>
-    ```
-  }];
-  let options = [
-    Option<"function", "function", "std::string", /*default=*/"", "the function that `wrt` is for">,
-    ListOption<"wrt", "wrt", "unsigned", "arguments for which gradients are added">,
-    Option<"value", "value", "bool", /*default=*/"false", "keep the function's results, too">
-  ];
-  let dependentDialects = ["::tessera::gir::GraphDialect"];
-}
-
 def GraphDecompose : Pass<"gir-decompose"> {
   let summary = "rewrite composite operations into maps, views, reductions and contractions";
   let description = [{
@@ -385,22 +331,6 @@ def GraphFactorContractions : Pass<"gir-factor-contractions", "::mlir::func::Fun
     ```
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
-}
-
-def GraphEraseRecompute : Pass<"gir-erase-recompute", "::mlir::func::FuncOp"> {
-  let summary = "erase the marks of recomputed values";
-  let description = [{
-    Replaces `gir.recompute` by its operand.
-
-    **Why.** The operation separates values that a checkpoint policy computes again from those of the first time, until
-    no pass merges equal operations. The scheduler reads the operand itself.
-
-    **Input form.** Graph IR.
-
-    **Output form.** Graph IR without `gir.recompute`.
-
-    **Declines.** Never.
-  }];
 }
 
 def GraphDropChecks : Pass<"gir-drop-checks", "::mlir::func::FuncOp"> {
@@ -814,5 +744,7 @@ def GraphLowerPadding : Pass<"gir-lower-padding", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::tessera::gir::GraphDialect"];
 }
+
+include "tessera/Dialect/Graph/Transforms/GradientPasses.td"
 
 #endif
