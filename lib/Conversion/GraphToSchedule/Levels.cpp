@@ -8,6 +8,8 @@
 #include "Levels.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+#include "tessera/Dialect/Graph/IR/Joint.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +30,7 @@ public:
       if (isLevel(plan, e))
         levels.push_back(e);
     });
+    findReferences(levels);
     for (Expr level : levels) {
       int pass = 0;
       visitExprs(
@@ -64,6 +67,18 @@ private:
           return same ? Separator::LevelKind::Statistic : Separator::LevelKind::Known;
         },
         [this](Expr e) { return pairs.at(e); });
+  }
+
+  /// Maxima from which exponents of another level are subtracted, and that are stored for nothing
+  /// else: the gauge of these exponents takes their place.
+  void findReferences(llvm::ArrayRef<Expr> levels) {
+    for (Expr level : levels)
+      visitExprs({level->args[0]}, [&](Expr e) {
+        mlir::Operation *op = e->origin ? e->origin.getDefiningOp() : nullptr;
+        if (e != level && e->monoid == ReduceOp::Max && level->monoid == ReduceOp::Sum && op &&
+            isLevel(plan, e) && op->hasAttr(gir::kReferenceAttr))
+          references.insert(e);
+      });
   }
 
   bool separateLevel(Expr level, int pass) {
@@ -103,6 +118,13 @@ private:
     if (level->monoid == ReduceOp::Max || level->monoid == ReduceOp::Min) {
       if (Expr value = extremumOfChosen(level, sep, pass)) {
         pairs[level] = {Linear(), value};
+        return true;
+      }
+      if (references.count(level) && !sep.hasR(level->args[0])) {
+        const StreamState &gauge = plan.states[gaugeFor(knownResolved(level->args[0], sep), pass)];
+        Linear value;
+        value.add(gauge.node, gauge.scale);
+        pairs[level] = {Linear(), value.build(pool, level->type)};
         return true;
       }
       auto parts = sep.separateExtremum(level->args[0]);
@@ -447,6 +469,7 @@ private:
   ExprPool &pool;
   KernelPlan &plan;
   bool free;
+  std::set<Expr> references;
   std::map<Expr, int> passOf;
   std::map<Expr, ExpPair> pairs;
   std::map<Expr, Expr> storedForms; ///< answers of resolveStored

@@ -8,6 +8,7 @@
 #include "Pull.h"
 
 #include "tessera/Dialect/Graph/IR/Graph.h"
+#include "tessera/Dialect/Graph/IR/Joint.h"
 
 #include <limits>
 
@@ -358,7 +359,9 @@ Expr Puller::pullBody(gir::GraphOpInterface op, const IterationPoint &point,
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       args.push_back(widened(op, operand(i)));
     Expr result = pool.map(body.op, args, loc);
-    bool isRelative = body.op == ScalarOp::Sub && isMaximumOf(op->getOperand(1), op->getOperand(0));
+    bool isRelative =
+        op->hasAttr(gir::kAtMostZeroAttr) ||
+        (body.op == ScalarOp::Sub && isMaximumOf(op->getOperand(1), op->getOperand(0)));
     return isRelative ? pool.atMostZero(result) : result;
   }
   case gir::ScalarBody::Product:
