@@ -5,6 +5,7 @@
 #include "Compilation.h"
 #include "Dump.h"
 #include "Explain.h"
+#include "ExplainPartition.h"
 #include "FitTiles.h"
 #include "GpuTarget.h"
 #include "ListCandidates.h"
@@ -258,7 +259,7 @@ struct ExplainedSchedule {
 
 /// What the end of a compilation says about its schedule.
 struct ScheduleNotes {
-  std::string promotions;
+  std::string promotions, partition;
   std::optional<ExplainedSchedule> explained; ///< if an explanation is wanted
   std::vector<KernelCandidates> candidates;   ///< if they are wanted
   OverriddenFields overridden;
@@ -290,8 +291,14 @@ bool runStages(Compilation &compilation, bool &tuned, ScheduleNotes &notes) {
   if (compilation.stage() == Stage::Graph && !request.isIR &&
       !compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
         addStagePasses(manager, Stage::Graph, *backend);
+        if (isJoint(compilation.getModule()))
+          addPartitionPasses(manager, backend->machine());
       }))
     return false;
+  if (std::optional<llvm::json::Object> partition = reportPartition(compilation.getModule())) {
+    result.report["partition"] = std::move(*partition);
+    notes.partition = explainPartition(compilation.getModule(), backend->roofline().bytesPerSecond);
+  }
   while (true) {
     Stage at = compilation.stage();
     if (std::string via = viaOf(compilation.getModule());
@@ -339,6 +346,7 @@ bool runStages(Compilation &compilation, bool &tuned) {
     return false;
   if (notes.explained)
     result.explanation = notes.promotions + (notes.promotions.empty() ? "" : "\n") +
+                         notes.partition + (notes.partition.empty() ? "" : "\n") +
                          notes.explained->reader.explain(*notes.explained->module, changed) +
                          explainCandidates(notes.candidates, kShownCandidates);
   if (compilation.request.candidates)
@@ -435,8 +443,10 @@ void withGraph(const CompileRequest &request, CompileResult &result,
       return compilation.fail(Outcome::BadRequest,
                               "expected source text or IR of stage 'graph', got stage '" +
                                   std::string(stageName(compilation.stage())) + "'");
-    if (!compilation.advance(Stage::Graph, [](OpPassManager &manager) {
+    if (!compilation.advance(Stage::Graph, [&](OpPassManager &manager) {
           manager.addPass(gir::createGraphDifferentiate());
+          if (isJoint(compilation.getModule()))
+            addPartitionPasses(manager, MachineModel());
         }))
       return;
     compilation.consume([&] { return consume(compilation.getModule()); });

@@ -24,6 +24,9 @@ namespace tessera {
 using namespace mlir;
 using llvm::StringRef;
 
+/// FLOP of a vector unit in the time of a byte of memory, about.
+static constexpr double kFlopPerByteOfCpus = 16;
+
 /// From graphs to kernels with tiles, launch and tuning, before long streams are split.
 static void addSelectionPasses(OpPassManager &manager, const Backend &backend) {
   std::string target = backend.specification(), schedule = backend.options().schedule;
@@ -42,6 +45,19 @@ static void addSelectionPasses(OpPassManager &manager, const Backend &backend) {
     manager.addPass(
         createTuningPass(backend.chip(), backend.via().empty() ? "cpu" : backend.via()));
   addOverrides(/*onlyBackends=*/false);
+}
+
+void addPartitionPasses(OpPassManager &manager, const MachineModel &machine) {
+  manager.addPass(gir::createGraphDecompose());
+  manager.addPass(gir::createGraphAccumulate());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.nest<func::FuncOp>().addPass(gir::createGraphReuseContractions());
+  manager.addPass(createCanonicalizerPass());
+  double flopPerByte = machine.isGpu ? machine.flopPerByte() : kFlopPerByteOfCpus;
+  manager.nest<func::FuncOp>().addPass(gir::createGraphPartition({.flopPerByte = flopPerByte}));
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
 }
 
 /// From graphs as they come to those that are scheduled.

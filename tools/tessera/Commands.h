@@ -23,6 +23,7 @@ struct Options {
   std::string via = "auto";
   std::string schedule;  ///< what replaces the scheduler's choices
   std::string gradients; ///< parameters, "w,b"
+  std::string forward;   ///< parameters of gradients that are asked for later
   std::string emit;
   std::string diagnostics = "text";
   std::string output;

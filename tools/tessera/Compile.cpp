@@ -41,6 +41,29 @@ int compile(const Options &options) {
   return writeOutput(options.output, bundle, length) ? Success : Usage;
 }
 
+/// Prints what a call of the function saves if its gradients are asked for later: the first
+/// paragraph of the explanation of its forward part. Says nothing of functions that have none.
+static void explainSaved(const Options &options) {
+  Options ofForward = options;
+  ofForward.forward = options.gradients;
+  ofForward.gradients.clear();
+  Program program;
+  if (!program.read(options.program, ofForward))
+    return;
+  program.takeAnnotations();
+  program.want("explain");
+  Result result = program.compile(/*code=*/false);
+  if (tessera_result_status(result.get()) != TESSERA_OK)
+    return;
+  uint64_t length = 0;
+  const auto *text =
+      static_cast<const char *>(tessera_result_stage(result.get(), "explain", &length));
+  std::string_view explanation(text ? text : "", text ? length : 0);
+  explanation = explanation.substr(0, explanation.find("\n\n"));
+  std::printf("called before its gradients:\n%.*s\n\n", int(explanation.size()),
+              explanation.data());
+}
+
 int explain(const Options &options) {
   Program program;
   if (!program.read(options.program, options))
@@ -56,6 +79,8 @@ int explain(const Options &options) {
   tessera_status status = tessera_result_status(result.get());
   if (status != TESSERA_OK)
     return exitStatus(status);
+  if (!options.gradients.empty())
+    explainSaved(options);
   return emitStage(result.get(), "explain", options);
 }
 

@@ -20,7 +20,7 @@ namespace {
 const char *const optionNames[] = {
     "numerics",  "matmul",    "fast_math", "deterministic", "batch_invariant",    "accum",
     "via",       "alignment", "indices",   "strides",       "optimization_level", "tensor_cores",
-    "profiling", "tuning",    "schedule"};
+    "profiling", "tuning",    "schedule",  "residual_bytes"};
 
 bool readAll(FILE *stream, std::string &text) {
   char buffer[1 << 16];
@@ -235,8 +235,14 @@ bool Program::read(const std::string &name, const Options &given) {
     }
     program.options.emplace_back(std::move(key), option.substr(equals + 1));
   }
+  if (!given.gradients.empty() && !given.forward.empty()) {
+    usageError("expected either --grad or --forward");
+    return false;
+  }
   if (!given.gradients.empty())
     program.options.emplace_back("grad", "grad:" + given.gradients);
+  if (!given.forward.empty())
+    program.options.emplace_back("grad", "forward:" + given.forward + ",");
   if (!readFile())
     return false;
   const std::string &file = program.file;

@@ -57,6 +57,9 @@ void addProgramOptions(CLI::App &command, Options &options, const std::string &a
   command.add_option("--grad", options.gradients,
                      "compute the gradients of the function's scalar result with respect to these "
                      "parameters, as names or numbers: w,b");
+  command.add_option("--forward", options.forward,
+                     "compute the results of the function, and what it saves for gradients with "
+                     "respect to these parameters");
   command.add_option("--diagnostics", options.diagnostics, "the format of diagnostics")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -21,6 +21,12 @@ namespace {
 constexpr llvm::StringLiteral kScalarAttr = "gir.scalar";
 constexpr llvm::StringLiteral kNumericsAttr = "gir.numerics";
 
+/// Options that say what is compiled, and not how.
+bool isOfRequest(llvm::StringRef option) {
+  static constexpr llvm::StringLiteral names[] = {"target", "grad", "residuals", "residual_bytes"};
+  return llvm::is_contained(names, option);
+}
+
 /// One interpretation of the requested function.
 class Attempt {
 public:
@@ -591,7 +597,7 @@ void Attempt::finish(mlir::func::FuncOp func) {
     options[key] = value;
   llvm::SmallVector<mlir::NamedAttribute> numerics;
   for (const auto &[key, value] : options)
-    if (key != "target" && key != "grad")
+    if (!isOfRequest(key))
       numerics.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
   if (!numerics.empty())
     func->setAttr(kNumericsAttr, builder.getDictionaryAttr(numerics));
@@ -624,7 +630,8 @@ mlir::OwningOpRef<mlir::ModuleOp> Attempt::run() {
   llvm::SmallVector<mlir::Type> resultTypes;
   for (mlir::Value value : *values)
     resultTypes.push_back(value.getType());
-  func.setFunctionType(builder.getFunctionType(func.getFunctionType().getInputs(), resultTypes));
+  // A gradient may have added arguments.
+  func.setType(builder.getFunctionType(entry->getArgumentTypes(), resultTypes));
   for (auto [i, name] : llvm::enumerate(info.written))
     func.setResultAttr(i, gir::kWritesAttr, builder.getStringAttr(name));
   finish(func);

@@ -19,7 +19,7 @@ namespace {
 
 struct Option {
   std::string_view name;
-  enum { Words, Bool, Accumulator, Anything } kind;
+  enum { Words, Bool, Accumulator, Count, Anything } kind;
   std::vector<std::string_view> words = {};
 };
 
@@ -41,9 +41,11 @@ static const std::vector<Option> &knownOptions() {
       {"tensor_cores", Option::Bool},
       {"profiling", Option::Bool},
       {"tuning", Option::Bool},
+      {"residual_bytes", Option::Count},
       {"schedule", Option::Anything},
       {"target", Option::Anything},
       {"grad", Option::Anything},
+      {"residuals", Option::Anything},
   };
   return *options;
 }
@@ -92,6 +94,10 @@ static std::string expectedValue(const Option &option, std::string_view text) {
     std::optional<DType> type = dtypeByName(text);
     return type == DType::FP32 || type == DType::FP64 ? "" : "fp32 or fp64";
   }
+  case Option::Count: {
+    uint64_t count;
+    return llvm::StringRef(text).getAsInteger(10, count) ? "a number of at least 0" : "";
+  }
   case Option::Anything:
     break;
   }
@@ -114,6 +120,7 @@ void Program::readOption(std::string_view name, SourceRange nameRange, const Exp
   bool written = known->kind == Option::Words         ? isString || value->is<IntegerExpr>()
                  : known->kind == Option::Bool        ? value->is<BoolExpr>()
                  : known->kind == Option::Accumulator ? !isString
+                 : known->kind == Option::Count       ? value->is<IntegerExpr>()
                                                       : true;
   std::string expected = expectedValue(*known, written ? text : "");
   if (expected.empty()) {

@@ -2,6 +2,7 @@
 #include "Gradients.h"
 
 #include "Builtins.h"
+#include "tessera/Dialect/Graph/IR/Joint.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -27,6 +28,10 @@ static std::optional<GradientRequest::Kind> kindByName(llvm::StringRef name) {
     return GradientRequest::CustomVjp;
   if (name == "checkpoint")
     return GradientRequest::Checkpoint;
+  if (name == "forward")
+    return GradientRequest::Forward;
+  if (name == "backward")
+    return GradientRequest::Backward;
   return std::nullopt;
 }
 
@@ -36,7 +41,8 @@ std::optional<std::vector<GradientRequest>> sema::parseGradients(std::string_vie
     llvm::SmallVector<llvm::StringRef> fields;
     part.split(fields, ':');
     std::optional<GradientRequest::Kind> kind = kindByName(fields[0].trim());
-    if (!kind || fields.size() > 3)
+    bool isBackward = kind == GradientRequest::Backward;
+    if (!kind || fields.size() > (isBackward ? 4 : 3))
       return std::nullopt;
     GradientRequest &request = requests.emplace_back();
     request.kind = *kind;
@@ -55,7 +61,13 @@ std::optional<std::vector<GradientRequest>> sema::parseGradients(std::string_vie
     request.hasAux = flag == "aux";
     if (!flag.empty() && !request.hasAux && flag.getAsInteger(10, request.results))
       return std::nullopt;
+    if (fields.size() > 3 && fields[3].trim().getAsInteger(10, request.residuals))
+      return std::nullopt;
   }
+  // The two parts of a joint function are compiled; they are not functions of the language.
+  for (const GradientRequest &one : requests)
+    if (one.isJoint() && &one != &requests.back())
+      return std::nullopt;
   return requests;
 }
 
@@ -137,8 +149,10 @@ UserFunction *sema::makeGradient(Program &program, const UserFunction &function,
   gradient->def.decorators = {};
   gradient->def.body = {};
   gradient->params.assign(function.def->params.begin(), function.def->params.end());
-  if (request.kind == GradientRequest::Vjp)
+  if (request.kind == GradientRequest::Vjp || request.kind == GradientRequest::Backward)
     addParams(*gradient, "cotangent", request.results);
+  if (request.kind == GradientRequest::Backward)
+    addParams(*gradient, "residual", request.residuals);
   if (request.kind == GradientRequest::Jvp)
     addParams(*gradient, "tangent", std::max<size_t>(gradient->wrt.size(), 1));
   gradient->def.params = gradient->params;
@@ -195,7 +209,13 @@ private:
                                llvm::ArrayRef<mlir::Value> inputs);
   Value runScalar();
   Value runProduct();
+  Value runJoint();
+  std::vector<mlir::Value> unknownCotangents(llvm::ArrayRef<mlir::Value> outputs);
   void warnUnused(llvm::ArrayRef<mlir::Value> outputs);
+  /// The function that is compiled.
+  mlir::func::FuncOp function() const {
+    return mlir::cast<mlir::func::FuncOp>(emit.builder.getInsertionBlock()->getParentOp());
+  }
   Value &argument(size_t i) { return in.frame->locals[gradient.params[i].name]; }
   SourceRange returnedRange() const { return returned ? returned->range : range; }
 
@@ -424,6 +444,75 @@ Value GradientCall::runProduct() {
   return all.size() == 1 && !request.isTuple ? all[0] : Value::ofTuple(std::move(all));
 }
 
+/// Arguments of the function that no caller gives: the forward part has no use for them.
+std::vector<mlir::Value> GradientCall::unknownCotangents(llvm::ArrayRef<mlir::Value> outputs) {
+  std::vector<mlir::Value> cotangents;
+  mlir::Block &entry = function().getBody().front();
+  for (mlir::Value output : outputs)
+    cotangents.push_back(entry.addArgument(output.getType(), emit.loc()));
+  return cotangents;
+}
+
+/// Forward and backward: the results and the gradients of all of them, which `gir-partition`
+/// splits.
+Value GradientCall::runJoint() {
+  bool isForward = request.kind == GradientRequest::Forward;
+  std::vector<Value> parts = {result};
+  if (result.isSequence())
+    parts = *result.elements;
+  std::vector<mlir::Value> outputs;
+  for (Value &part : parts) {
+    if (part.isNumber())
+      part = emit.asTensor(part);
+    bool isOther = parts.size() > 1 && part.isTensor() && !isFloatTensor(part);
+    std::optional<Value> tensor = isOther ? part : output(part, /*isScalar=*/false);
+    if (!tensor)
+      return Value::error();
+    if (!isOther)
+      outputs.push_back(tensor->tensor);
+  }
+  if (!isForward && outputs.size() != request.results)
+    return in.error(range, "expected " + counted(outputs.size(), "cotangent") + ", found " +
+                               std::to_string(request.results));
+  unsigned given = isForward ? 0 : request.results + request.residuals;
+  unsigned numInputs = function().getBody().front().getNumArguments() - given;
+  std::vector<mlir::Value> cotangents;
+  if (isForward) {
+    warnUnused(outputs);
+    cotangents = unknownCotangents(outputs);
+  } else {
+    std::vector<size_t> places(outputs.size());
+    std::iota(places.begin(), places.end(), gradient.numParams);
+    auto values = this->given(places, outputs, "the cotangent");
+    if (!values)
+      return Value::error();
+    cotangents = *values;
+  }
+  std::vector<Value> all = parts;
+  for (mlir::Value value : vjp(outputs, cotangents, inputs))
+    all.push_back(Value::ofTensor(value));
+  mlir::Builder &builder = emit.builder;
+  auto number = [&](llvm::StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  auto text = [&](llvm::StringRef name, llvm::StringRef value) {
+    return builder.getNamedAttr(name, builder.getStringAttr(value));
+  };
+  llvm::SmallVector<mlir::NamedAttribute> joint = {
+      text("part", isForward ? "forward" : "backward"), number("inputs", numInputs),
+      number("cotangents", int64_t(outputs.size())), number("results", int64_t(parts.size()))};
+  if (result.isSequence())
+    joint.push_back(builder.getNamedAttr("tuple", builder.getUnitAttr()));
+  int64_t bytes = 0;
+  if (std::string limit = in.program.option("residual_bytes");
+      !llvm::StringRef(limit).getAsInteger(10, bytes))
+    joint.push_back(number("bytes", bytes));
+  if (!isForward)
+    joint.push_back(text("saved", in.program.option("residuals")));
+  function()->setAttr(gir::kJointAttr, builder.getDictionaryAttr(joint));
+  return Value::ofTuple(std::move(all));
+}
+
 Value GradientCall::run() {
   Emitter::At at(&emit, range);
   if (!markInputs() || !callFunction())
@@ -433,6 +522,8 @@ Value GradientCall::run() {
     return in.error(range, "expected the parameters of 'jvp' in argnums or wrt");
   bool isScalar =
       request.kind == GradientRequest::Grad || request.kind == GradientRequest::ValueAndGrad;
+  if (request.isJoint())
+    return runJoint();
   return isScalar ? runScalar() : runProduct();
 }
 

@@ -9,6 +9,11 @@
 // gradients. `vjp` has one more parameter for each result of `f`, its cotangent; `jvp` has one more
 // for each differentiated parameter, its tangent.
 //
+// The two parts of a function whose gradients are asked for later are compiled one by one:
+// "forward:w,b," returns its results and what backward needs, "backward:w,b,:1:3" takes the
+// arguments of the function, a cotangent for each float result, and three such tensors. Both are
+// made from one function with results and gradients, which `gir-partition` splits.
+//
 // A function with a derivative rule is made from its own definition in the same way ("custom_vjp"),
 // and so is one with a checkpoint policy ("checkpoint::nothing", "checkpoint:NAME,NAME:names").
 //
@@ -24,20 +29,24 @@ namespace tessera::sema {
 
 /// What is asked for, by names of parameters.
 struct GradientRequest {
-  enum Kind { Grad, ValueAndGrad, Vjp, Jvp, CustomVjp, Checkpoint } kind = Grad;
+  enum Kind { Grad, ValueAndGrad, Vjp, Jvp, CustomVjp, Checkpoint, Forward, Backward } kind = Grad;
   /// Names or numbers of parameters; empty for the first one, or for all floats (vjp and jvp). For
   /// a checkpoint: names of saved tensors.
   std::vector<std::string> wrt;
   /// Whether the gradients are a tuple, also if there is only one.
   bool isTuple = false;
   bool hasAux = false;
-  /// The number of results of the function, for vjp.
+  /// The number of results of the function, for vjp; of its float results, for backward.
   unsigned results = 1;
+  /// The number of saved tensors, for backward.
+  unsigned residuals = 0;
   /// Of a checkpoint: "auto", "nothing", "everything", "contractions" or "names".
   std::string policy = "auto";
   /// Where it is written; invalid if the caller of the compiler asks for it.
   SourceRange range = {};
   std::vector<SourceRange> wrtRanges = {};
+
+  bool isJoint() const { return kind == Forward || kind == Backward; }
 };
 
 /// The parts of a request's option `grad`: "value_and_grad:w,b:aux", separated by ';', the

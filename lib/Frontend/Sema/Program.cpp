@@ -598,6 +598,14 @@ UserFunction *Program::applyGradients(UserFunction *function, const std::string 
   return function;
 }
 
+std::string Program::option(const std::string &name) const {
+  for (const auto &[key, value] : llvm::reverse(request.options))
+    if (key == name)
+      return value;
+  auto found = options.find(name);
+  return found == options.end() ? "" : found->second;
+}
+
 UserFunction *Program::load() {
   if (!checkOptions())
     return nullptr;

@@ -77,6 +77,8 @@ public:
                                  const std::string &name);
   UserFunction *addFunction(const ast::FunctionStmt *def, Scope *scope, std::string name);
   void capture(const std::string &scope, const std::string &path, const Constant &value);
+  /// The value of an option of the request, or else of the decorator; "" if neither sets it.
+  std::string option(const std::string &name) const;
   Scope *addScope(std::unique_ptr<Scope> scope);
 
   const Request &request;
