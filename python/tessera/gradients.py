@@ -189,9 +189,9 @@ def make(
     text = ",".join(_name(kind, function, names, one) for one in picked) + ("," * is_tuple)
     extra: list[str] = []
     if kind == "vjp":
-        extra = _fresh("cotangent", results, function)
+        extra = fresh_names("cotangent", results, function._make_parameters().names)
     elif kind == "jvp":
-        extra = _fresh("tangent", len(picked), function)
+        extra = fresh_names("tangent", len(picked), function._make_parameters().names)
     flag = "aux" if has_aux else str(results) if results != 1 else ""
     return Gradient(function, kind, f"{kind}:{text}" + (f":{flag}" if flag else ""), extra)
 
@@ -212,9 +212,9 @@ def _name(kind: str, function: Function, names: list[str], chosen: Any) -> str:
     return names[chosen]
 
 
-def _fresh(word: str, count: int, function: Function) -> list[str]:
-    """Names of parameters that the function does not have, as the compiler chooses them."""
-    taken = list(function._make_parameters().names)
+def fresh_names(word: str, count: int, names: Sequence[str]) -> list[str]:
+    """Names of parameters that a function does not have, as the compiler chooses them."""
+    taken = list(names)
     for index in range(count):
         name = f"{word}_{index}" if count > 1 else word
         while name in taken:

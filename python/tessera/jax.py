@@ -1,13 +1,15 @@
 """JAX: functions in programs that JAX differentiates or traces.
 
 A call with a tracer calls a `jax.custom_vjp`, which is made for the function and its other arguments
-at the first such call. Its rule calls the compiled `tsr.vjp` of the function, and that call is
-differentiated in the same way. Inside `jax.jit` and `jax.vmap` the function is a callback of the
+at the first such call. The rule of a call with concrete arrays saves what the compiled forward saves
+for the compiled backward (residuals.py). Otherwise it calls the compiled `tsr.vjp` of the function,
+and that call is differentiated in the same way. Inside `jax.jit` and `jax.vmap` the function is a callback of the
 compiled program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,8 +19,22 @@ import numpy as np
 from .errors import ArgumentError
 from .function import Function
 from .gradients import apply, gradients
+from .residuals import pair_of
 from .signature import results_of
 from .types import BY_NAME, Tensor
+
+
+class Saved:
+    """What the forward of a call saves beside its arguments."""
+
+    def __init__(self, split: Any = None, tensors: Sequence[Any] = ()):
+        self.split = split
+        self.tensors = tuple(tensors)
+
+
+jax.tree_util.register_pytree_node(
+    Saved, lambda saved: (saved.tensors, saved.split), lambda split, tensors: Saved(split, tensors)
+)
 
 
 def takes_part(values: Any) -> bool:
@@ -51,14 +67,26 @@ def _with_rule(function: Function, others: dict[str, Any], names: tuple[str, ...
     ruled = jax.custom_vjp(run)
 
     def forward(*arrays: Any) -> tuple:
-        return ruled(*arrays), arrays
+        wanted = tuple(name for name, one in zip(names, arrays) if _is_float(one))
+        if takes_part(arrays) or not wanted:
+            return ruled(*arrays), (arrays, Saved())
+        values = others | dict(zip(names, arrays))
+        results, residuals, split = pair_of(function, wanted).run(values)
+        parts = results if isinstance(results, tuple) else (results,)
+        tensors = [] if split is None else split.saved(parts, residuals)
+        return results, (arrays, Saved(split, tensors))
 
-    def backward(arrays: tuple, cotangents: Any) -> tuple:
+    def backward(kept: tuple, cotangents: Any) -> tuple:
+        arrays, saved = kept
         parts = cotangents if isinstance(cotangents, (tuple, list)) else (cotangents,)
         wanted = [name for name, one in zip(names, arrays) if _is_float(one)]
         is_float = [_is_float(one) for one in parts]
         values = others | dict(zip(names, arrays))
-        by_name = gradients(function, wanted, values, parts, is_float)
+        by_name = None
+        if saved.split is not None and not takes_part((*arrays, *parts)):
+            by_name = saved.split.gradients(values, parts, is_float, saved.tensors)
+        if by_name is None:
+            by_name = gradients(function, wanted, values, parts, is_float)
         return tuple(
             by_name[name] if name in by_name else np.zeros(one.shape, jax.dtypes.float0)
             for name, one in zip(names, arrays)

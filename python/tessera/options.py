@@ -19,6 +19,7 @@ _KNOWN: dict[str, tuple] = {
     "deterministic": (True,),
     "batch_invariant": (True,),
     "accum": (fp32, fp64),
+    "residual_bytes": (int,),  # the most that forward saves for backward beside its results
     "via": ("auto", "tileir", "ptx"),
     "alignment": ("default", "element"),  # of addresses on a GPU: 16 bytes, or one element
     "indices": ("default", "64"),  # the bits of indices on a GPU
@@ -56,9 +57,12 @@ def _text(name: str, value: Any) -> str:
         return value.name
     if allowed == (str,) and isinstance(value, str):
         return value
+    if allowed == (int,) and type(value) is int and value >= 0:
+        return str(value)
     if type(value) in (str, int) and allowed != (True,) and value in allowed:
         return str(value)
-    expected = {(True,): "a bool", (str,): "a string"}.get(allowed, " or ".join(map(repr, allowed)))
+    kinds = {(True,): "a bool", (str,): "a string", (int,): "a number of at least 0"}
+    expected = kinds.get(allowed, " or ".join(map(repr, allowed)))
     raise ArgumentError(f"option '{name}': expected {expected}, found {value!r}")
 
 

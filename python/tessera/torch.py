@@ -1,9 +1,10 @@
 """PyTorch: functions in its graph of gradients, in programs that `torch.compile` traces and as
 modules, and exported programs as bundles.
 
-A call with tensors that require gradients is one node of PyTorch's graph. Its backward calls the
-compiled `tsr.vjp` of the function with the saved arguments. That call is a node, too, if PyTorch
-asks for a graph of the gradients.
+A call with tensors that require gradients is one node of PyTorch's graph. It saves its arguments and
+what the compiled forward saves for the compiled backward (residuals.py). If PyTorch asks for a graph
+of the gradients, backward calls the compiled `tsr.vjp` of the function with the arguments instead,
+and that call is a node, too.
 
 A call with tensors that have no data (a tracer's) calls a custom operator, which is registered for
 the function and its other arguments at the first such call.
@@ -20,6 +21,7 @@ from .errors import ArgumentError
 from .fx import dtype_of
 from .function import Function
 from .gradients import apply, gradients
+from .residuals import pair_of
 from .signature import results_of
 from .types import Tensor
 
@@ -46,34 +48,65 @@ def call(function: Function, args: tuple, kwargs: dict) -> Any:
         results = operator(*tensors)
         return (results,) if is_single else results
     keywords = {} if stream is None else {"stream": stream}
-    return Call.apply(function, given, names, keywords, *tensors)
+    return Call.apply(Recorded(function, given, names, keywords), *tensors)
+
+
+class Recorded:
+    """What a recorded call is of, and what its forward hands over to be saved."""
+
+    def __init__(self, function: Function, given: dict, names: tuple, keywords: dict):
+        self.function = function
+        self.names = names
+        self.keywords = keywords
+        self.others = {name: value for name, value in given.items() if name not in names}
+        self.wanted = tuple(
+            name for name in names if given[name].requires_grad and given[name].is_floating_point()
+        )
+        self.split: Any = None
+        self.residuals: list = []
+
+    def run(self, values: dict) -> Any:
+        if not self.wanted:
+            return apply(self.function, values, self.keywords)
+        pair = pair_of(self.function, self.wanted)
+        results, self.residuals, self.split = pair.run(values, self.keywords)
+        return results
+
+    def take(self, results: tuple) -> list:
+        """What backward needs of a call with these results, once."""
+        residuals, self.residuals = self.residuals, []
+        return [] if self.split is None else self.split.saved(results, residuals)
 
 
 class Call(torch.autograd.Function):
-    """One recorded call: forward runs the function, backward its vjp."""
+    """One recorded call."""
 
     @staticmethod
-    def forward(
-        function: Function, given: dict, names: tuple, keywords: dict, *tensors: Any
-    ) -> Any:
-        return apply(function, given | dict(zip(names, tensors)), keywords)
+    def forward(call: Recorded, *tensors: Any) -> Any:
+        return call.run(call.others | dict(zip(call.names, tensors)))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        function, given, names, _, *tensors = inputs
+        call, *tensors = inputs
         parts = output if isinstance(output, tuple) else (output,)
-        ctx.function, ctx.names = function, names
-        ctx.others = {name: value for name, value in given.items() if name not in names}
+        ctx.call = call
         ctx.is_float = [part.is_floating_point() for part in parts]
         ctx.mark_non_differentiable(*(part for part in parts if not part.is_floating_point()))
-        ctx.save_for_backward(*tensors)
+        ctx.save_for_backward(*tensors, *call.take(parts))
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple:
-        wanted = [name for name, needs in zip(ctx.names, ctx.needs_input_grad[4:]) if needs]
-        values = ctx.others | dict(zip(ctx.names, ctx.saved_tensors))
-        by_name = gradients(ctx.function, wanted, values, cotangents, ctx.is_float)
-        return (None, None, None, None, *(by_name.get(name) for name in ctx.names))
+        call, count = ctx.call, len(ctx.call.names)
+        tensors, saved = ctx.saved_tensors[:count], ctx.saved_tensors[count:]
+        values = call.others | dict(zip(call.names, tensors))
+        by_name = None
+        # The derivative of what was computed from residuals is not known.
+        if call.split is not None and not torch.is_grad_enabled():
+            by_name = call.split.gradients(values, cotangents, ctx.is_float, saved)
+        if by_name is None:
+            wanted = [name for name, needs in zip(call.names, ctx.needs_input_grad[1:]) if needs]
+            by_name = gradients(call.function, wanted, values, cotangents, ctx.is_float)
+        return (None, *(by_name.get(name) for name in call.names))
 
 
 # -- torch.compile --------------------------------------------------------------------------------
