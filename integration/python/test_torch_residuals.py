@@ -180,9 +180,9 @@ def test_hooks():
     seen = []
     given[1].register_hook(lambda gradient: seen.append(gradient.shape))
     y.sum().backward()
+    assert seen == [given[1].shape]
     expected = torch.autograd.grad(3 * CASES["mlp"][1](*given).sum(), given)
     torch.testing.assert_close([one.grad for one in given], list(expected))
-    assert seen == [given[1].shape]
 
 
 def test_random_numbers_are_the_same_in_both_parts():

@@ -13,6 +13,7 @@ the function and its other arguments at the first such call.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 import torch
@@ -37,7 +38,13 @@ def takes_part(values: Any) -> bool:
 
 
 def call(function: Function, args: tuple, kwargs: dict) -> Any:
-    """The results of a call that PyTorch records or traces."""
+    """The results of a call that PyTorch records or traces. Dynamo does not look into it."""
+    dynamo = sys.modules.get("torch._dynamo")
+    disable = getattr(dynamo, "disable", None)
+    return (disable(_call) if disable else _call)(function, args, kwargs)
+
+
+def _call(function: Function, args: tuple, kwargs: dict) -> Any:
     own = () if function._self is None else (function._self,)
     stream = kwargs.pop("stream", None) if "stream" not in function._parameters.names else None
     given = function._parameters.assign((*own, *args), kwargs)
@@ -59,8 +66,11 @@ class Recorded:
         self.names = names
         self.keywords = keywords
         self.others = {name: value for name, value in given.items() if name not in names}
-        self.wanted = tuple(
-            name for name in names if given[name].requires_grad and given[name].is_floating_point()
+        floats = (name for name in names if given[name].is_floating_point())
+        # Transformations of torch.func differentiate backward, too.
+        is_transformed = torch._C._are_functorch_transforms_active()
+        self.wanted = () if is_transformed else tuple(
+            name for name in floats if given[name].requires_grad
         )
         self.split: Any = None
         self.residuals: list = []
