@@ -76,3 +76,23 @@ def test_batches():
         jax.vmap(plain, in_axes=(0, None))(xs, W),
         rtol=1e-5,
     )
+
+
+@tsr.function
+def attention(q, k, v):
+    return tsr.softmax(q @ k.mT, dim=-1) @ v
+
+
+def test_what_forward_saves_is_used():
+    q, k, v = (jax.random.normal(jax.random.key(i), (2, 9, 4)) for i in range(3))
+    got = jax.grad(lambda *args: (attention(*args) ** 2).sum(), argnums=(0, 1, 2))(q, k, v)
+    assert len(attention.__dict__["_pairs"]) == 1 and "_vjps" not in attention.__dict__
+
+    def expected(q, k, v):
+        return ((jax.nn.softmax(q @ k.mT) @ v) ** 2).sum()
+
+    for one, other in zip(got, jax.grad(expected, argnums=(0, 1, 2))(q, k, v)):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    second = jax.grad(lambda q: (jax.grad(lambda q: attention(q, k, v).sum())(q) ** 2).sum())(q)
+    plain = jax.grad(lambda q: (jax.grad(lambda q: (jax.nn.softmax(q @ k.mT) @ v).sum())(q) ** 2).sum())
+    np.testing.assert_allclose(second, plain(q), rtol=1e-3, atol=1e-5)
