@@ -94,5 +94,7 @@ def test_what_forward_saves_is_used():
     for one, other in zip(got, jax.grad(expected, argnums=(0, 1, 2))(q, k, v)):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
     second = jax.grad(lambda q: (jax.grad(lambda q: attention(q, k, v).sum())(q) ** 2).sum())(q)
-    plain = jax.grad(lambda q: (jax.grad(lambda q: (jax.nn.softmax(q @ k.mT) @ v).sum())(q) ** 2).sum())
+    plain = jax.grad(
+        lambda q: (jax.grad(lambda q: (jax.nn.softmax(q @ k.mT) @ v).sum())(q) ** 2).sum()
+    )
     np.testing.assert_allclose(second, plain(q), rtol=1e-3, atol=1e-5)

@@ -69,8 +69,8 @@ class Recorded:
         floats = (name for name in names if given[name].is_floating_point())
         # Transformations of torch.func differentiate backward, too.
         is_transformed = torch._C._are_functorch_transforms_active()
-        self.wanted = () if is_transformed else tuple(
-            name for name in floats if given[name].requires_grad
+        self.wanted = (
+            () if is_transformed else tuple(name for name in floats if given[name].requires_grad)
         )
         self.split: Any = None
         self.residuals: list = []
