@@ -6,19 +6,17 @@ parameters, as different seeds would; then the curve must stay among those of Py
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import tessera as tsr
 import torch
-from models import Arrays, Model, gpt_example
+from models import Model, gpt_example
 
 SEEDS = 5  # of PyTorch; the first is also ours
 SAME_STEPS, SAME = 50, 1e-4  # of the loss, relative
 SMOOTH = 20  # steps that a point of a curve is the mean of
 MARGIN = 0.05  # of the loss, around the seeds' least and largest
 
-Step = Callable[[Arrays, tuple[np.ndarray, ...]], tuple[float, Arrays]]
+torch.set_num_threads(1)  # the models are too small for more
 
 
 def ours(model: Model, seed: int = 0, change: float = 1.0) -> list[float]:
