@@ -69,6 +69,16 @@ def clipped(x, w):
 
 
 @tsr.function
+def rectified(x, w):
+    return tsr.relu(x @ w)
+
+
+@tsr.function
+def named(x, w, b, v):
+    return tsr.tanh(tsr.checkpoint_name(tsr.gelu(x @ w + b), "hidden") @ v)
+
+
+@tsr.function
 def ordered(x):
     return x.sort(dim=1)[0] ** 2
 
@@ -92,6 +102,8 @@ CASES = {
     "best": (best, values((5, 6))),
     "elementwise": (elementwise, values((5, 6))),
     "clipped": (clipped, values((5, 4), (4, 8))),
+    "rectified": (rectified, values((5, 4), (4, 8))),
+    "named": (tsr.checkpoint(named, policy=("hidden",)), values((5, 4), (4, 8), (8,), (8, 3))),
     "ordered": (ordered, values((5, 6))),
     "scaled": (scaled, values((5, 4), (4, 3))),
     "empty": (mlp, values((0, 4), (4, 8), (8,), (8, 3))),
@@ -214,6 +226,20 @@ def test_policies():
     assert nothing.saved()["bytes"] == 0
 
 
+def test_masks_are_saved_as_bools():
+    gradients = Gradients(rectified)
+    gradients(values((64, 512), (512, 600), dtype=np.float32))
+    (saved,) = gradients.saved()["saved"]
+    assert saved["type"].endswith("i1>")
+
+
+def test_named_tensors_are_saved():
+    gradients = Gradients(CASES["named"][0])
+    gradients(CASES["named"][1])
+    saved = [one["value"].split()[0] for one in gradients.saved()["saved"] if "result" not in one]
+    assert saved == ["materialize"]
+
+
 def test_other_sizes_use_the_same_code():
     gradients = Gradients(attention)
     for rows in (300, 310, 290, 333):
@@ -253,6 +279,14 @@ def test_explanations():
     assert explained.startswith("forward saves 8.2 KB for backward\n")
     assert "saves     reduce max" in explained and "it is result 0" in explained
     assert "again     contract" in explained and "reads     'q'" in explained
+
+
+def test_the_number_of_cotangents():
+    function = define("def f(q):\n    return q * q, q + 1\n")
+    made = Pair(function, ("q",)).forward
+    backward = type(made)(function, "backward", "backward:q,:1:0", ["cotangent"])
+    with pytest.raises(tsr.CompileError, match="expected 2 cotangents, found 1"):
+        backward(np.ones(3), np.ones(3))
 
 
 def test_malformed_requests():

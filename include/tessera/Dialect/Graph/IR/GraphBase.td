@@ -29,7 +29,9 @@ def Graph_Dialect : Dialect {
     The function may carry
     - `gir.symbols`: facts about sizes, `{S = {divisor = 64, hint = 4096, min = 2}}`;
     - `gir.guards`: equalities that hold in this specialisation, `["S == T"]`;
-    - `gir.numerics`: the user's numerics policy.
+    - `gir.numerics`: the user's numerics policy;
+    - `gir.joint`: how `gir-partition` splits it into forward and backward, and `gir.partition`: what
+      that pass decided.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
