@@ -84,9 +84,9 @@ def pointwise(x, w, b):
 
 @tsr.function
 def few_channels(
-    x: Tensor[4, 24, 63, 63, bf16], w: Tensor[24, 24, 3, 3, bf16], b: Tensor[24, bf16]
+    x: Tensor[6, 40, 57, 58, bf16], w: Tensor[24, 40, 5, 5, bf16], b: Tensor[24, bf16]
 ):
-    return tsr.relu(tsr.conv2d(x, w, b, 1, 1))
+    return tsr.relu(tsr.conv2d(x, w, b, 1, 2))
 
 
 @tsr.function(numerics=tsr.numerics(matmul="tf32"))
@@ -119,7 +119,7 @@ def test_narrow_products(columns):
 @pytest.mark.parametrize(
     ("function", "shapes", "dtype"),
     [
-        (few_channels, [(4, 24, 63, 63), (24, 24, 3, 3), (24,)], None),
+        (few_channels, [(6, 40, 57, 58), (24, 40, 5, 5), (24,)], None),
         (few_words, [(10, 16, 41, 43), (12, 16, 5, 5), (12,)], np.float32),
     ],
 )
