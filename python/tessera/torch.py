@@ -37,15 +37,11 @@ def takes_part(values: Any) -> bool:
     return _is_traced(tensors)
 
 
-_untraced: Any = None  # _call, into which Dynamo does not look
-
-
 def call(function: Function, args: tuple, kwargs: dict) -> Any:
-    """The results of a call that PyTorch records or traces."""
-    global _untraced
-    if _untraced is None and (disable := getattr(sys.modules.get("torch._dynamo"), "disable", 0)):
-        _untraced = disable(_call)
-    return (_untraced or _call)(function, args, kwargs)
+    """The results of a call that PyTorch records or traces. Dynamo does not look into it."""
+    dynamo = sys.modules.get("torch._dynamo")
+    disable = getattr(dynamo, "disable", None)
+    return (disable(_call) if disable else _call)(function, args, kwargs)
 
 
 def _call(function: Function, args: tuple, kwargs: dict) -> Any:
