@@ -24,7 +24,7 @@ extern "C" {
 #define TESSERA_API __attribute__((visibility("default")))
 
 /// Version of this interface: (major << 16) | minor. A minor version only adds.
-#define TESSERA_ABI_VERSION 0x00010007u
+#define TESSERA_ABI_VERSION 0x00010008u
 
 typedef enum tessera_status {
   TESSERA_OK = 0,
@@ -163,6 +163,17 @@ TESSERA_API tessera_status tessera_compile(const tessera_compile_request *reques
 TESSERA_API tessera_status tessera_reference(const tessera_compile_request *request,
                                              const tessera_rt_value *values, uint64_t value_count,
                                              tessera_result **result);
+
+/// Writes the function as a program over ready kernels, which were compiled with the library: its
+/// code is there at once. The program is the result's stage "program", in the runtime's encoding;
+/// tessera_rt_module_from_functions loads it with the kernels of tessera_ready_kernels. Its text is
+/// the stage "target". TESSERA_UNSUPPORTED if its results would differ from those of compiled code
+/// by more than their bounds allow (numerics "strict", "deterministic", …). Since ABI 1.8.
+TESSERA_API tessera_status tessera_interpret(const tessera_compile_request *request,
+                                             tessera_result **result);
+
+/// The ready kernels for the CPU at hand. Since ABI 1.8.
+TESSERA_API const tessera_rt_native_kernel *tessera_ready_kernels(uint64_t *count);
 
 /// Options of a simulation; zeros are the defaults. Since ABI 1.4.
 typedef struct tessera_simulation {

@@ -1,9 +1,11 @@
 //===- CAPI.cpp - The functions of the C ABI ------------------------------===//
+#include "InterpretedProgram.h"
 #include "ReadRequest.h"
 #include "ReferenceRun.h"
 #include "Result.h"
 #include "SimulateRun.h"
 #include "tessera/Bundle/Bundle.h"
+#include "tessera/Interpreter/ReadyKernels.h"
 #include "tessera_rt/bundle.h"
 
 #include <cstring>
@@ -51,6 +53,18 @@ tessera_status tessera_reference(const tessera_compile_request *request,
   return answer(request, result, [&](const CompileRequest &read, tessera_result &made) {
     runReference(read, {values, size_t(value_count)}, made.compiled, made.outputs);
   });
+}
+
+tessera_status tessera_interpret(const tessera_compile_request *request, tessera_result **result) {
+  return answer(request, result, [](const CompileRequest &read, tessera_result &made) {
+    interpretProgram(read, made.compiled, made.stages["program"]);
+  });
+}
+
+const tessera_rt_native_kernel *tessera_ready_kernels(uint64_t *count) {
+  std::span<const tessera_rt_native_kernel> kernels = readyKernels();
+  *count = kernels.size();
+  return kernels.data();
 }
 
 tessera_status tessera_simulate(const tessera_compile_request *request,

@@ -114,6 +114,18 @@ RULES: list[tuple[str, list[str], bool]] = [
         ],
         True,
     ),
+    ("Interpreter/Ready", ["Support", "Interpreter", *RUNTIME_ABI], False),
+    (
+        "Interpreter",
+        [
+            *SHARED,
+            "Dialect/Graph/IR",
+            "Dialect/Target/IR",
+            "Conversion/TileToTarget",
+            *RUNTIME_ABI,
+        ],
+        True,
+    ),
     ("Bundle", [*SHARED, "Dialect/Target/IR", "CodeGen/CPU", *RUNTIME_ABI], True),
     ("Pipeline", COMPILER, True),
     ("CAPI/include", RUNTIME_ABI, False),

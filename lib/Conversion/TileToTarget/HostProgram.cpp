@@ -22,6 +22,11 @@ public:
                 const HostProgramOptions &options)
       : module(module), function(function), builder(builder), options(options) {}
   LogicalResult run();
+  void convertSignature() {
+    convertArguments();
+    addFactGuards();
+  }
+  const IRMapping &getMapping() const { return mapping; }
 
 private:
   void convertArguments();
@@ -45,7 +50,7 @@ private:
 
 } // namespace
 
-static std::string argumentName(func::FuncOp function, unsigned index) {
+std::string tessera::argumentName(func::FuncOp function, unsigned index) {
   if (auto name = function.getArgAttrOfType<StringAttr>(index, gir::kNameAttr))
     return name.str();
   return "arg" + std::to_string(index);
@@ -290,8 +295,7 @@ LogicalResult HostConverter::run() {
   auto program = target::ProgramOp::create(builder, function.getLoc(), function.getSymName());
   OpBuilder::InsertionGuard insertion(builder);
   builder.createBlock(&program.getBody());
-  convertArguments();
-  addFactGuards();
+  convertSignature();
   for (Operation &op : function.front()) {
     if (auto empty = dyn_cast<tile::EmptyOp>(op)) {
       addCountGuard(empty.getResult(), /*dense=*/true, "memory");
@@ -318,6 +322,13 @@ LogicalResult HostConverter::run() {
     }
   }
   return success();
+}
+
+void tessera::buildSignature(func::FuncOp function, OpBuilder &builder,
+                             const HostProgramOptions &options, IRMapping &mapping) {
+  HostConverter converter(function->getParentOfType<ModuleOp>(), function, builder, options);
+  converter.convertSignature();
+  mapping = converter.getMapping();
 }
 
 LogicalResult tessera::convertHostFunctions(ModuleOp module, target::ModuleOp target,

@@ -2,7 +2,9 @@
 #ifndef TESSERA_CONVERSION_TILETOTARGET_TILETOTARGET_H
 #define TESSERA_CONVERSION_TILETOTARGET_TILETOTARGET_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "tessera/Dialect/Target/IR/Target.h"
 
 namespace tessera {
@@ -25,6 +27,14 @@ struct HostProgramOptions {
   /// The largest extent of a tensor in elements that the index type allows; 0: any.
   int64_t maxElements = 0;
 };
+
+/// The name of a function's argument in its program.
+std::string argumentName(mlir::func::FuncOp function, unsigned index);
+
+/// Builds the arguments and guards of a function's program at the builder's insertion point, and
+/// maps the arguments.
+void buildSignature(mlir::func::FuncOp function, mlir::OpBuilder &builder,
+                    const HostProgramOptions &options, mlir::IRMapping &mapping);
 
 /// Replaces every function of `module` (of tile.empty and tile.launch) by a tessera_target.program
 /// at the start of `target`. The launched tile kernels must still be in `module`: their argument
