@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Callable
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+os.environ.setdefault("TESSERA_TIER", "2")  # compiled code is timed
 
 import tessera as tsr  # noqa: E402
 from attention import attention, full_attention  # noqa: E402

@@ -1,6 +1,9 @@
-"""Processes that tests start in other folders find the same package."""
+"""Processes that tests start in other folders find the same package. The tests are about compiled
+code; those of tiers say otherwise."""
 
 import os
+
+os.environ.setdefault("TESSERA_TIER", "2")
 
 if paths := os.environ.get("PYTHONPATH"):
     os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths.split(os.pathsep)))

@@ -89,7 +89,9 @@ from .errors import (
     OutOfRangeError as OutOfRangeError,
     TesseraError as TesseraError,
 )
+from . import tiers as tiers
 from .function import Function as Function
+from .function import warm as warm
 from .gradients import custom_vjp as custom_vjp
 from .onnx import from_onnx as from_onnx
 from .options import Numerics
@@ -139,6 +141,8 @@ def function(target_function: Callable[..., Any], /) -> Function: ...
 def function(
     *,
     target: str | None = None,
+    tier: str | _int = ...,
+    hot: _float | None = ...,
     numerics: str | Numerics = ...,
     matmul: str = ...,
     fast_math: _bool = ...,
@@ -147,6 +151,16 @@ def function(
     accum: DType = ...,
     via: str = ...,
     schedule: str = ...,
+) -> Callable[[Callable[..., Any]], Function]: ...
+def jit(
+    *,
+    tier: str | _int = ...,
+    hot: _float | None = ...,
+    target: str | None = None,
+    numerics: str | Numerics = ...,
+    matmul: str = ...,
+    fast_math: _bool = ...,
+    via: str = ...,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def load(path: str | PathLike[str], weights: str | PathLike[str] | None = ...) -> Any: ...
 def set_num_threads(count: _int) -> None: ...

@@ -31,11 +31,14 @@ struct Library {
   X(onnx_operators)                                                                                \
   X(operations)                                                                                    \
   X(compile)                                                                                       \
+  X(interpret)                                                                                     \
+  X(ready_kernels)                                                                                 \
   X(reference)                                                                                     \
   X(simulate)                                                                                      \
   X(result_release)                                                                                \
   X(result_bundle)                                                                                 \
   X(result_ir)                                                                                     \
+  X(result_stage)                                                                                  \
   X(result_report)                                                                                 \
   X(result_guarded_count)                                                                          \
   X(result_guarded)                                                                                \
@@ -273,6 +276,13 @@ static PyObject *outputsOf(const tessera_result *result) {
   return list.release();
 }
 
+/// The program of an interpreted function, or None.
+static PyObject *programOf(const tessera_result *result) {
+  uint64_t length = 0;
+  const void *program = library.result_stage(result, "program", &length);
+  return bytesOrNone(length ? program : nullptr, length);
+}
+
 static PyObject *resultOf(tessera_status status, const tessera_result *result,
                           const Request &request) {
   Ref map(PyDict_New());
@@ -280,6 +290,7 @@ static PyObject *resultOf(tessera_status status, const tessera_result *result,
   const void *bundle = library.result_bundle(result, &length);
   if (!map || !put(map.get(), "status", PyLong_FromLong(status)) ||
       !put(map.get(), "bundle", bytesOrNone(bundle, length)) ||
+      !put(map.get(), "program", programOf(result)) ||
       !put(map.get(), "report", decoded(library.result_report(result))) ||
       !put(map.get(), "text", decoded(library.result_text(result, 0))) ||
       !put(map.get(), "diagnostics", diagnosticsOf(result)) ||
@@ -328,6 +339,27 @@ static PyObject *compile(PyObject *, PyObject *dictionary) {
     tessera_rt_count_compilation(static_cast<uint64_t>(spent.count()));
     return status;
   });
+}
+
+/// interpret(request) -> result with a program
+static PyObject *interpret(PyObject *, PyObject *dictionary) {
+  return perform(dictionary, [](tessera_compile_request *request, tessera_result **result) {
+    return library.interpret(request, result);
+  });
+}
+
+/// load_program(name, bytes) -> module of an interpreted program
+static PyObject *loadProgram(PyObject *, PyObject *args) {
+  const char *name, *bytes;
+  Py_ssize_t length;
+  if (!PyArg_ParseTuple(args, "sy#", &name, &bytes, &length) || !requireLibrary())
+    return nullptr;
+  uint64_t count = 0;
+  const tessera_rt_native_kernel *kernels = library.ready_kernels(&count);
+  tessera_rt_module *module = nullptr;
+  tessera_rt_status status = tessera_rt_module_from_functions(
+      name, bytes, static_cast<size_t>(length), kernels, static_cast<size_t>(count), &module);
+  return wrapModule(status, module);
 }
 
 static bool addAll(Arguments &arguments, PyObject *specifications) {
@@ -442,6 +474,9 @@ static PyMethodDef compilerFunctions[] = {
     {"load_compiler", loadCompiler, METH_VARARGS, "load_compiler(path): opens libtessera"},
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
     {"compile", compile, METH_O, "compile(request): the result as a dictionary"},
+    {"interpret", interpret, METH_O, "interpret(request): a program over ready kernels"},
+    {"load_program", loadProgram, METH_VARARGS,
+     "load_program(name, bytes): the module of such a program"},
     {"reference", reference, METH_VARARGS, "reference(request, specifications)"},
     {"simulate", simulate, METH_VARARGS,
      "simulate(request, specifications, seeds, first, most_runs, exhaustive, mutants)"},

@@ -52,6 +52,9 @@ extern Errors errors;
 /// Raises the exception for a failed call of the runtime; returns null.
 PyObject *raise(tessera_rt_status status);
 
+/// The Python object of a loaded module, which it owns; null with an exception set.
+PyObject *wrapModule(tessera_rt_status status, tessera_rt_module *module);
+
 /// Adds the types and functions of one part to the module; returns false with an exception set.
 bool addTable(PyObject *module);
 bool addFunction(PyObject *module);

@@ -37,7 +37,7 @@ struct FunctionObject {
   bool isRecordable;       // whether `_slow` makes calls that PyTorch records
 };
 
-PyObject *slowName = nullptr, *outName = nullptr, *streamName = nullptr;
+PyObject *slowName = nullptr, *heatName = nullptr, *outName = nullptr, *streamName = nullptr;
 PyObject *handleName = nullptr; // of PyTorch's streams
 
 /// The keywords of a call that are not arguments of the function; borrowed.
@@ -47,6 +47,15 @@ struct Keywords {
   /// Returns false if it is another keyword.
   bool add(PyObject *name, PyObject *value);
 };
+
+/// Tells the Python code that a specialisation is hot: it may start to compile. The call itself is
+/// done.
+static void tellHot(FunctionObject *self) {
+  auto *object = reinterpret_cast<PyObject *>(self);
+  Ref done(PyObject_CallMethodObjArgs(object, heatName, nullptr));
+  if (!done)
+    PyErr_WriteUnraisable(object);
+}
 
 /// The arguments of a call by position.
 struct Positional {
@@ -171,6 +180,8 @@ static Results::Outcome callQuickly(FunctionObject *self, Positional given,
     status = execute(call, results.addresses(), stream);
     if (status == TESSERA_RT_OK) {
       result = results.take();
+      if (call.madeHot)
+        tellHot(self);
       return Outcome::Done;
     }
   }
@@ -340,6 +351,7 @@ bool addFunction(PyObject *module) {
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, entry), READONLY, nullptr},
       {nullptr, 0, 0, 0, nullptr}};
   slowName = PyUnicode_InternFromString("_slow");
+  heatName = PyUnicode_InternFromString("_heated");
   outName = PyUnicode_InternFromString("out");
   streamName = PyUnicode_InternFromString("stream");
   handleName = PyUnicode_InternFromString("cuda_stream");
@@ -356,7 +368,7 @@ bool addFunction(PyObject *module) {
                       slots};
   // The module may be imported again: existing functions stay valid.
   static auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-  return slowName && outName && streamName && handleName && type &&
+  return slowName && heatName && outName && streamName && handleName && type &&
          PyModule_AddType(module, type) == 0;
 }
 

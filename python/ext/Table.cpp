@@ -2,6 +2,7 @@
 
 #include "Table.h"
 
+#include <chrono>
 #include <cstring>
 
 namespace tessera::python {
@@ -17,7 +18,7 @@ bool isTable(PyObject *object) { return Py_TYPE(object) == tableType; }
 BoundCall::~BoundCall() {
   if (!frame)
     return;
-  if (isQuick) {
+  if (isQuick && !found->isReplaced) {
     std::swap(frame, table->kept);
     table->keptFor = found;
   }
@@ -27,7 +28,7 @@ BoundCall::~BoundCall() {
 
 /// Programs often call one function with the same shapes.
 static bool bindAgain(TableObject *table, const Arguments &arguments, BoundCall &call) {
-  if (!table->kept)
+  if (!table->kept || table->keptFor->isReplaced)
     return false;
   call.frame = std::exchange(table->kept, nullptr);
   call.found = table->keptFor;
@@ -70,7 +71,16 @@ tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missin
   return TESSERA_RT_MISMATCH;
 }
 
-tessera_rt_status execute(const BoundCall &call, void *const *results, void *stream) {
+bool Specialisation::count(uint64_t nanoseconds) {
+  ++timedCalls;
+  spent += nanoseconds;
+  // One call is no sign of more.
+  if (isHot || spent < hotAfter || calls < 2)
+    return false;
+  return isHot = true;
+}
+
+static tessera_rt_status run(const BoundCall &call, void *const *results, void *stream) {
   int64_t work = tessera_rt_frame_work(call.frame);
   tessera_rt_stream on = {call.found->device, 0, stream};
   if (work >= 0 && work < keepLockBelow)
@@ -81,11 +91,24 @@ tessera_rt_status execute(const BoundCall &call, void *const *results, void *str
   return status;
 }
 
+tessera_rt_status execute(BoundCall &call, void *const *results, void *stream) {
+  Specialisation &entry = *call.found;
+  ++entry.calls;
+  if (!entry.isTimed())
+    return run(call, results, stream);
+  auto start = std::chrono::steady_clock::now();
+  tessera_rt_status status = run(call, results, stream);
+  std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - start;
+  call.madeHot = entry.count(static_cast<uint64_t>(spent.count()));
+  return status;
+}
+
 static PyObject *newTable(PyTypeObject *type, PyObject *, PyObject *) {
   auto *self = reinterpret_cast<TableObject *>(PyType_GenericAlloc(type, 0));
   if (!self)
     return nullptr;
   self->entries = new std::vector<std::unique_ptr<Specialisation>>;
+  self->replaced = new std::vector<std::unique_ptr<Specialisation>>;
   self->last = -1;
   self->kept = nullptr;
   self->keptFor = nullptr;
@@ -98,18 +121,22 @@ static void freeTable(PyObject *object) {
   if (self->kept)
     tessera_rt_frame_release(self->kept);
   delete self->entries;
+  delete self->replaced;
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
 }
 
-/// add(module, name, index, key or None, tuple, device) -> number of the specialisation
+/// add(module, name, index, key or None, tuple, device, hot_after) -> number of the specialisation;
+/// with the nanoseconds after which it is hot, its calls are timed
 static PyObject *add(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<TableObject *>(object);
   PyObject *owner, *keyObject;
   const char *name;
   Py_ssize_t index;
   int tuple, device = TESSERA_RT_DEVICE_CPU;
-  if (!PyArg_ParseTuple(args, "OsnOp|i", &owner, &name, &index, &keyObject, &tuple, &device))
+  long long hotAfter = -1;
+  if (!PyArg_ParseTuple(args, "OsnOp|iL", &owner, &name, &index, &keyObject, &tuple, &device,
+                        &hotAfter))
     return nullptr;
   auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule));
   if (!module)
@@ -136,8 +163,90 @@ static PyObject *add(PyObject *object, PyObject *args) {
   entry->tuple = tuple || tessera_rt_function_result_count(entry->function) != 1;
   entry->index = static_cast<Py_ssize_t>(self->entries->size());
   entry->owner = Ref(Py_NewRef(owner));
+  if (hotAfter >= 0) {
+    entry->hotAfter = static_cast<uint64_t>(hotAfter);
+    entry->callsToTime = Specialisation::never;
+  }
   self->entries->push_back(std::move(entry));
   return PyLong_FromSsize_t(static_cast<Py_ssize_t>(self->entries->size()) - 1);
+}
+
+/// The specialisation of this number; null with an exception set.
+static Specialisation *entryAt(TableObject *table, Py_ssize_t number) {
+  if (number >= 0 && static_cast<size_t>(number) < table->entries->size())
+    return (*table->entries)[static_cast<size_t>(number)].get();
+  PyErr_SetString(PyExc_IndexError, "there is no such specialisation");
+  return nullptr;
+}
+
+/// replace(number, module, name): calls run the other module from now on
+static PyObject *replace(PyObject *object, PyObject *args) {
+  constexpr uint64_t callsToTime = 16;
+  auto *self = reinterpret_cast<TableObject *>(object);
+  Py_ssize_t number;
+  PyObject *owner;
+  const char *name;
+  if (!PyArg_ParseTuple(args, "nOs", &number, &owner, &name))
+    return nullptr;
+  Specialisation *old = entryAt(self, number);
+  auto *module =
+      old ? static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule)) : nullptr;
+  if (!module)
+    return nullptr;
+  auto entry = std::make_unique<Specialisation>();
+  if (auto status =
+          tessera_rt_get_function(module, old->device, nullptr, name, 0, &entry->function))
+    return raise(status);
+  entry->key = old->key;
+  entry->anyClass = old->anyClass;
+  entry->tuple = old->tuple;
+  entry->device = old->device;
+  entry->index = number;
+  entry->owner = Ref(Py_NewRef(owner));
+  entry->callsToTime = callsToTime;
+  old->isReplaced = true;
+  std::swap((*self->entries)[static_cast<size_t>(number)], entry);
+  self->replaced->push_back(std::move(entry));
+  Py_RETURN_NONE;
+}
+
+/// figures(number) -> calls, timed calls, their nanoseconds
+static PyObject *figures(PyObject *object, PyObject *number) {
+  Py_ssize_t at = PyLong_AsSsize_t(number);
+  if (PyErr_Occurred())
+    return nullptr;
+  Specialisation *entry = entryAt(reinterpret_cast<TableObject *>(object), at);
+  if (!entry)
+    return nullptr;
+  return Py_BuildValue("KKK", static_cast<unsigned long long>(entry->calls),
+                       static_cast<unsigned long long>(entry->timedCalls),
+                       static_cast<unsigned long long>(entry->spent));
+}
+
+/// cool(number): a specialisation that became hot may do so again
+static PyObject *cool(PyObject *object, PyObject *number) {
+  Py_ssize_t at = PyLong_AsSsize_t(number);
+  if (PyErr_Occurred())
+    return nullptr;
+  Specialisation *entry = entryAt(reinterpret_cast<TableObject *>(object), at);
+  if (!entry)
+    return nullptr;
+  entry->isHot = false;
+  Py_RETURN_NONE;
+}
+
+/// The numbers of the specialisations that are hot.
+static PyObject *hot(PyObject *object, void *) {
+  auto *self = reinterpret_cast<TableObject *>(object);
+  Ref numbers(PyList_New(0));
+  for (const auto &entry : *self->entries) {
+    if (!numbers || !entry->isHot)
+      continue;
+    Ref number(PyLong_FromSsize_t(entry->index));
+    if (!number || PyList_Append(numbers.get(), number.get()) != 0)
+      return nullptr;
+  }
+  return numbers.release();
 }
 
 static bool read(Arguments &arguments, PyObject *specifications) {
@@ -155,7 +264,7 @@ static bool read(Arguments &arguments, PyObject *specifications) {
 
 /// run(specifications, missing, allocate, stream) -> results, or None if no specialisation fits;
 /// the stream is a GPU's native handle
-static PyObject *run(PyObject *object, PyObject *args) {
+static PyObject *runTable(PyObject *object, PyObject *args) {
   auto *self = reinterpret_cast<TableObject *>(object);
   PyObject *specifications, *allocate;
   unsigned missing;
@@ -227,7 +336,7 @@ static void releaseModule(PyObject *capsule) {
       static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule)));
 }
 
-static PyObject *wrapModule(tessera_rt_status status, tessera_rt_module *module) {
+PyObject *wrapModule(tessera_rt_status status, tessera_rt_module *module) {
   if (status != TESSERA_RT_OK)
     return raise(status);
   PyObject *capsule = PyCapsule_New(module, moduleCapsule, releaseModule);
@@ -281,11 +390,15 @@ static PyObject *functions(PyObject *, PyObject *capsule) {
 static PyMethodDef tableMethods[] = {
     {"add", add, METH_VARARGS,
      "add(module, name, index, key, tuple, device): a loaded specialisation"},
-    {"run", run, METH_VARARGS,
+    {"replace", replace, METH_VARARGS, "replace(number, module, name): other code for a class"},
+    {"figures", figures, METH_O, "figures(number): calls, timed calls, their nanoseconds"},
+    {"cool", cool, METH_O, "cool(number): a specialisation may become hot again"},
+    {"run", runTable, METH_VARARGS,
      "run(specifications, missing, allocate, stream): the results, or None"},
     {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef tableAttributes[] = {
     {"last", last, nullptr, "number of the specialisation that ran last, or -1", nullptr},
+    {"hot", hot, nullptr, "numbers of the specialisations that are hot", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMethodDef functionsOfModule[] = {
     {"describe", describe, METH_VARARGS, "describe(specifications, missing): key and classes"},

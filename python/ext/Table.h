@@ -10,8 +10,15 @@
 
 namespace tessera::python {
 
-/// One loaded specialisation.
+/// One loaded specialisation. Those of tier 1 are timed, and get hot; so are the first calls of
+/// code that replaced one.
 struct Specialisation {
+  static constexpr uint64_t never = UINT64_MAX;
+
+  /// Adds a call of this time; whether it was the call that made it hot.
+  bool count(uint64_t nanoseconds);
+  bool isTimed() const { return timedCalls < callsToTime; }
+
   std::string key; // its key; ignored if `anyClass`
   bool anyClass = false;
   bool tuple = false; // whether the function returns a tuple
@@ -19,10 +26,15 @@ struct Specialisation {
   Py_ssize_t index = 0;
   Ref owner; // keeps the module alive
   const tessera_rt_function *function = nullptr;
+  uint64_t calls = 0, timedCalls = 0, callsToTime = 0, spent = 0; // in nanoseconds
+  uint64_t hotAfter = never;                                      // `spent`
+  bool isHot = false, isReplaced = false;
 };
 
 struct TableObject {
   PyObject_HEAD std::vector<std::unique_ptr<Specialisation>> *entries;
+  // Those that were replaced: a call may still run them.
+  std::vector<std::unique_ptr<Specialisation>> *replaced;
   Py_ssize_t last; // index of the specialisation that ran last, or -1
   // The frame of the last fast call, to be bound again; null while a call uses it.
   tessera_rt_frame *kept;
@@ -38,6 +50,7 @@ struct BoundCall {
   tessera_rt_frame *frame = nullptr;
   Specialisation *found = nullptr;
   bool isQuick = false;
+  bool madeHot = false; // its specialisation
 
   BoundCall() = default;
   BoundCall(const BoundCall &) = delete;
@@ -51,7 +64,7 @@ tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missin
                        BoundCall &call);
 
 /// Runs a bound call: on a GPU without the GIL, on the CPU without it if there is enough work.
-tessera_rt_status execute(const BoundCall &call, void *const *results, void *stream);
+tessera_rt_status execute(BoundCall &call, void *const *results, void *stream);
 
 /// Whether `object` is a Table.
 bool isTable(PyObject *object);

@@ -38,7 +38,8 @@ from .errors import (
 
 _tessera.set_errors(TesseraError, ArgumentError, DeviceError, OutOfMemoryError, OutOfRangeError)
 
-from .function import Compiled, Function, function
+from . import tiers
+from .function import Compiled, Function, function, jit, warm
 from .operations import OPERATIONS as _OPERATIONS
 from .options import accum, numerics, schedule
 from .types import BY_NAME as _TYPES
@@ -151,6 +152,7 @@ _PUBLIC = {
     "function",
     "get_num_threads",
     "inf",
+    "jit",
     "load",
     "metrics",
     "metrics_text",
@@ -161,6 +163,8 @@ _PUBLIC = {
     "reduce_sum",
     "schedule",
     "set_num_threads",
+    "tiers",
+    "warm",
     "write",
     *_OPERATIONS,
     *_TYPES,

@@ -25,6 +25,7 @@ from .errors import TesseraError, compile_error, warn
 
 _FORMAT = 4
 _STATUS_OK = 0
+_STATUS_UNSUPPORTED = 2
 _FIGURES = (
     "flops",
     "bytes",
@@ -104,12 +105,28 @@ class Unit:
             "no_code": no_code,
         }
 
-    def compile(self, stages: list[str] | None = None, no_code: bool = False) -> dict:
+    def compile(
+        self, stages: list[str] | None = None, no_code: bool = False, quiet: bool = False
+    ) -> dict:
         """The compiler's result, with the questions that it asked; CompileError if it has
-        errors."""
+        errors. If it is quiet, warnings are not told."""
         load()
         request = self.request(stages, no_code)
         result = {"questions": request["resolve"], **_tessera.compile(request)}
+        if result["status"] != _STATUS_OK:
+            raise compile_error(result["text"], result["diagnostics"], self.name)
+        if not quiet:
+            warn(result["diagnostics"])
+        return result
+
+    def interpret(self) -> dict:
+        """The function as a program over ready code; NotInterpretable if its results must be those
+        of compiled code, or there is no such program."""
+        load()
+        request = self.request()
+        result = {"questions": request["resolve"], **_tessera.interpret(request)}
+        if result["status"] == _STATUS_UNSUPPORTED:
+            raise NotInterpretable(result["diagnostics"][0][-2])
         if result["status"] != _STATUS_OK:
             raise compile_error(result["text"], result["diagnostics"], self.name)
         warn(result["diagnostics"])
@@ -143,8 +160,14 @@ class Unit:
         return rest[3][dim][0] if 0 <= dim < len(rest[3]) else None
 
 
+class NotInterpretable(Exception):
+    """Tier 1 does not run a specialisation; the text says why."""
+
+
 class Artifact:
     """A compiled specialisation: the bundle, and its report."""
+
+    tier = 2
 
     def __init__(self, bundle: bytes, meta: dict, cached: bool, seconds: float):
         self.bundle = bundle
@@ -172,6 +195,26 @@ class Artifact:
             for kernel, figures in zip(kernels, at_hand.get("kernels", ())):
                 kernel.update({name: figures[name] for name in _FIGURES})
         return reported
+
+
+class Interpreted(Artifact):
+    """A specialisation in tier 1: a program over ready code."""
+
+    tier = 1
+
+    def __init__(self, name: str, program: bytes, meta: dict, seconds: float):
+        super().__init__(b"", meta, cached=False, seconds=seconds)
+        self._name = name
+        self._program = program
+
+    @functools.cached_property
+    def module(self) -> Any:
+        return _tessera.load_program(self._name, self._program)
+
+    def report(self, unit: Unit) -> dict[str, Any]:
+        raise TesseraError(
+            f"function '{unit.name}' is interpreted so far; f.warm(*arguments) compiles it"
+        )
 
 
 def _text(value: Any) -> str:
@@ -326,21 +369,49 @@ def _find(unit: Unit, keys: Keys, start: float) -> Artifact | None:
     return None
 
 
-def compile_unit(unit: Unit) -> tuple[Artifact, dict]:
-    """The code of a unit from the compiler, and the compiler's result."""
-    start = time.perf_counter()
-    result = unit.compile()
-    meta = {
+def _meta(unit: Unit, result: dict) -> dict:
+    return {
         "tuple": result["tuple"],
         "report": result["report"],
         "guarded": sorted({tuple(one) for one in result["guarded"]}),
         "sizes": unit.sizes(),
     }
+
+
+def compile_unit(unit: Unit, quiet: bool = False) -> tuple[Artifact, dict]:
+    """The code of a unit from the compiler, and the compiler's result."""
+    start = time.perf_counter()
+    result = unit.compile(quiet=quiet)
+    meta = _meta(unit, result)
     seconds = time.perf_counter() - start
     return Artifact(result["bundle"], meta, cached=False, seconds=seconds), result
 
 
-def specialise(unit: Unit, fresh: bool = False) -> Artifact:
+def interpret(unit: Unit) -> Interpreted:
+    """A unit in tier 1."""
+    start = time.perf_counter()
+    result = unit.interpret()
+    meta = _meta(unit, result)
+    artifact = Interpreted(unit.name, result["program"], meta, time.perf_counter() - start)
+    milliseconds = artifact.seconds * 1e3
+    _tessera.log(1, f"interprets '{unit.name}' after {milliseconds:.1f} ms")
+    return artifact
+
+
+def _keys(unit: Unit) -> Keys | None:
+    """Without a cache no key is needed."""
+    return Keys(unit) if _tessera.cache_folder() or _tessera.cache_shared_folder() else None
+
+
+def find(unit: Unit) -> Artifact | None:
+    """The code of a unit from the cache, if it is there."""
+    start = time.perf_counter()
+    if os.environ.get("TESSERA_DUMP") or (keys := _keys(unit)) is None:
+        return None
+    return _find(unit, keys, start)
+
+
+def specialise(unit: Unit, fresh: bool = False, quiet: bool = False) -> Artifact:
     """The code of a unit, from the cache (unless it must be fresh) or from the compiler.
 
     Only the compiler writes the stages of TESSERA_DUMP: then the cache is not used.
@@ -349,13 +420,12 @@ def specialise(unit: Unit, fresh: bool = False) -> Artifact:
     if ("profiling", "true") in unit.options:
         _tessera.set_profiling(True)
     fresh = fresh or bool(os.environ.get("TESSERA_DUMP"))
-    # Without a cache no key is needed.
-    keys = Keys(unit) if _tessera.cache_folder() or _tessera.cache_shared_folder() else None
+    keys = _keys(unit)
     if keys is not None and not fresh and (artifact := _find(unit, keys, start)):
         _tessera.log(1, f"'{unit.name}' for {unit.target} comes from the cache")
         return artifact
 
-    artifact, result = compile_unit(unit)
+    artifact, result = compile_unit(unit, quiet)
     if keys is not None:
         keys.put(artifact, Needs.of(result))
     milliseconds = artifact.seconds * 1e3

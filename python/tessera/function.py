@@ -8,29 +8,44 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import pickle
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from . import _tessera
+from . import _tessera, background, tiers
 from .calls import Call
 from .capture import Resolver, source_of
 from .compiled import STAGES, Compiled, check_stage, stage_text
-from .compiler import Unit, specialise
-from .errors import TesseraError, placed
+from .compiler import Artifact, NotInterpretable, Unit, find, interpret, specialise
+from .errors import ArgumentError, TesseraError, placed
 from .options import merge
 from .parameters import Bound, Parameters
-from .specialization import Specialization, reason_for, widened
+from .specialization import Specialization, arguments_text, reason_for, widened
 from .targets import call_options, is_gpu, target_for, target_of_call
+from .tiers import Choice, Event
 
 if TYPE_CHECKING:
     from .simulation import Simulation
     from .tune import Settings, Tuning
 
-__all__ = ["STAGES", "Compiled", "Function", "function"]
+__all__ = ["STAGES", "Compiled", "Function", "function", "jit", "warm"]
+
+#: Options that ask for compiled code, or for more of a result than its bound.
+_COMPILED_ONLY = {
+    "numerics": ("strict",),
+    "deterministic": ("true",),
+    "batch_invariant": ("true",),
+    "profiling": ("true",),
+    "accum": (),
+    "schedule": (),
+    "optimization_level": (),
+    "tensor_cores": (),
+    "tuning": (),
+}
 
 
 class Function(_tessera.Function):
@@ -38,7 +53,13 @@ class Function(_tessera.Function):
 
     _is_recordable = True  # whether calls take part in PyTorch's gradients
 
-    def __init__(self, function: types.FunctionType, options: dict[str, str], target: str | None):
+    def __init__(
+        self,
+        function: types.FunctionType,
+        options: dict[str, str],
+        target: str | None,
+        choice: Choice = Choice(),  # noqa: B008 (immutable)
+    ):
         self.__wrapped__ = function
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -47,6 +68,7 @@ class Function(_tessera.Function):
         self.__annotations__ = function.__annotations__
         self._options = options
         self._target = target
+        self._choice = choice
         self._self: Any = None
         self._autotune: Settings | None = None
         self._is_traceable = False  # by torch.compile
@@ -104,7 +126,7 @@ class Function(_tessera.Function):
         key = f"__tessera_{self.__qualname__}"
         bound = kept.get(key) if kept is not None else None
         if bound is None or bound.__wrapped__ is not self.__wrapped__:
-            bound = Function(self.__wrapped__, self._options, self._target)
+            bound = Function(self.__wrapped__, self._options, self._target, self._choice)
             bound._self = instance
             bound._autotune = self._autotune
             bound._reset()
@@ -141,6 +163,8 @@ class Function(_tessera.Function):
             return call.run(table)
 
         result = run()
+        if result is not None and self._active[0].hot:
+            self._heated()
         for options, fresh in self._attempts(bound, target):
             if result is not None:
                 return result[0]
@@ -153,6 +177,8 @@ class Function(_tessera.Function):
                         self._table(bound)
                     self._specialise(bound, target, options, fresh)
             result = result or run()
+        if self._active[0].hot:
+            self._heated()
         if result is None:
             reason = _tessera.last_error()
             raise TesseraError(
@@ -242,12 +268,21 @@ class Function(_tessera.Function):
         if record is not None and key in record.keys and not fresh:
             return  # the same code would reject it again
         if record is None or fresh:
-            artifact = specialise(unit, fresh)
             reason = reason_for(unit, bound.device, records, seen)
+            artifact = self._first_code(unit, fresh)
             record = Specialization(unit, artifact, reason, bound.device, seen)
+        self._add(record, key)
+
+    def _add(self, record: Specialization, key: bytes) -> None:
+        """Calls of a class run the code of this record."""
+        table, records = self._active
+        unit = record.unit
         record.keys.add(key)
         module, is_tuple = record.artifact.module, record.artifact.meta["tuple"]
-        table.add(module, self.__name__, 0, key, is_tuple, bound.device)
+        number = table.add(
+            module, self.__name__, 0, key, is_tuple, record.device, self._hot_after(record)
+        )
+        record.places.append((table, number))
         records.append(record)  # once for each class of calls, as in the table
         names = unit.resolver.names()
         if names != self._names:
@@ -256,6 +291,106 @@ class Function(_tessera.Function):
             self._tables = {}
         self._tables[_fingerprint(unit.resolver)] = self._active
         self._activate_for(unit.resolver, self._active)
+
+    # -- tiers ------------------------------------------------------------------------------------
+
+    def _first_code(self, unit: Unit, fresh: bool) -> Artifact:
+        """The code that runs the first call of a class."""
+        tier = tiers.effective(self._choice)
+        if fresh or tier in ("2", "3") or self._needs_compiler(unit):
+            return self._compiled(unit, fresh)
+        if tier != "1" and (artifact := find(unit)) is not None:
+            return artifact
+        try:
+            return interpret(unit)
+        except NotInterpretable as why:
+            artifact = self._compiled(unit, fresh)
+            reason = str(why)
+        tiers.emit(Event("fallback", self.__name__, arguments_text(unit), artifact.seconds, reason))
+        return artifact
+
+    def _needs_compiler(self, unit: Unit) -> bool:
+        """Whether tier 1 does not exist for a call."""
+        if unit.target != "cpu" or self._autotune is not None or os.environ.get("TESSERA_DUMP"):
+            return True
+        return any(
+            name in _COMPILED_ONLY and (value in _COMPILED_ONLY[name] or not _COMPILED_ONLY[name])
+            for name, value in unit.options
+        )
+
+    def _compiled(self, unit: Unit, fresh: bool = False, quiet: bool = False) -> Artifact:
+        artifact = specialise(unit, fresh, quiet)
+        if not artifact.cached:
+            tiers.count_compilation(artifact.seconds)
+        return artifact
+
+    def _hot_after(self, record: Specialization) -> int:
+        """The nanoseconds of calls after which compiling pays; -1 if the calls are not timed."""
+        if record.tier != 1 or tiers.effective(self._choice) == "1":
+            return -1
+        return int(self._choice.hot * tiers.expected_compile_seconds() * 1e9)
+
+    def _heated(self) -> None:
+        """Starts to compile what has become hot."""
+        with self._lock:
+            table, records = self._active
+            for number in table.hot if table is not None else ():
+                self._promote(records[number])
+
+    def _promote(self, record: Specialization, is_urgent: bool = False) -> background.Job | None:
+        """Compiles a specialisation of tier 1 in the background; None if it was compiled, or could
+        not be."""
+        if record.tier != 1 or record.failure is not None:
+            return None
+        if record.job is None:
+            background.limit()  # before anything is changed, if it is wrong
+            record.job = background.Job(lambda: self._swap(record), record.cool)
+            background.submit(record.job, is_urgent)
+        return record.job
+
+    def _swap(self, record: Specialization) -> None:
+        """Compiles a specialisation; its calls run the code from then on."""
+        try:
+            artifact = self._compiled(record.unit, quiet=True)
+            with self._lock:
+                record.replace(artifact)
+        except BaseException as error:  # noqa: BLE001 (a fault of the compiler is told, once)
+            record.failure = error
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            tiers.emit(Event("failure", self.__name__, record.arguments, 0.0, reason))
+            return
+        finally:
+            record.job = None
+        tiers.emit(Event("swap", self.__name__, record.arguments, artifact.seconds, ""))
+
+    @placed
+    def warm(self, *args: Any, **kwargs: Any) -> Specialization:
+        """Compiles for these arguments, without running, and waits for the code. Types such as
+        Tensor[2, 16, fp32] will do."""
+        bound = self._bind_types(args, kwargs)
+        target = target_of_call(self._target, bound)
+        with self._lock:
+            self._table(bound)
+            options = call_options(bound) if is_gpu(target) else {}
+            key, unit = self._unit(bound, target, options)
+            seen = unit.description
+            records = self._active[1]
+            unit = widened(unit, records)
+            record = next(
+                (one for one in reversed(records) if one.is_for(unit, bound.device)), None
+            )
+            if record is None:
+                reason = reason_for(unit, bound.device, records, seen)
+                artifact = self._compiled(unit)
+                record = Specialization(unit, artifact, reason, bound.device, seen)
+            if key not in record.keys:
+                self._add(record, key)
+            job = self._promote(record, is_urgent=True)
+        if job is not None:
+            job.done.wait()
+        if record.failure is not None:
+            raise record.failure
+        return record
 
     def _forget(self) -> None:
         """Drops compiled code, so that the next call finds what tuning has changed."""
@@ -368,9 +503,21 @@ def _fingerprint(resolver: Resolver) -> str:
 
 
 def function(
-    target_function: Callable | None = None, /, *, target: str | None = None, **options: Any
+    target_function: Callable | None = None,
+    /,
+    *,
+    target: str | None = None,
+    tier: str | int = "auto",
+    hot: float | None = None,
+    **options: Any,
 ) -> Any:
-    """Decorator: `@tsr.function`, or `@tsr.function(numerics=…, target=…)`."""
+    """Decorator: `@tsr.function`, or `@tsr.function(numerics=…, target=…, tier=…)`.
+
+    tier: 1, calls are interpreted; 2, the first call waits for compiled code; 3, the same, with the
+        best code there is; "auto", calls are interpreted until compiled code is there.
+    hot: with "auto", the share of a compilation's expected time that calls take before it starts.
+    """
+    choice = tiers.read_choice(tier, hot)
 
     def decorate(python_function: Callable) -> Function:
         if isinstance(python_function, Function):
@@ -380,6 +527,29 @@ def function(
                 f"@tsr.function: expected a function, found {type(python_function).__name__}"
             )
         inherited = getattr(python_function, "__tessera_options__", {})
-        return Function(python_function, merge(inherited, options), target)
+        return Function(python_function, merge(inherited, options), target, choice)
 
     return decorate if target_function is None else decorate(target_function)
+
+
+def jit(*, tier: str | int = "auto", hot: float | None = None, **options: Any) -> Any:
+    """Decorator `@tsr.jit(tier=…, hot=…)`: `@tsr.function` with its tiers spelled out."""
+    return function(tier=tier, hot=hot, **options)
+
+
+def warm(calls: Iterable[tuple]) -> list[Specialization]:
+    """Compiles for several calls in parallel, and waits: `tsr.warm([(f, x), (g, x, y)])`."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    wanted = []
+    for call in calls:
+        if not isinstance(call, tuple) or not call or not isinstance(call[0], Function):
+            raise ArgumentError(
+                "warm: expected tuples of a @tsr.function and its arguments, found "
+                f"{type(call).__name__}"
+            )
+        wanted.append(call)
+    if not wanted:
+        return []
+    with ThreadPoolExecutor(min(len(wanted), os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda call: call[0].warm(*call[1:]), wanted))

@@ -29,7 +29,7 @@ class Gradient(Function):
         self._extra = extra
         inherited = function._options.get("grad")
         options = {**function._options, "grad": f"{inherited};{text}" if inherited else text}
-        super().__init__(function.__wrapped__, options, function._target)
+        super().__init__(function.__wrapped__, options, function._target, function._choice)
         self._self = function._self
         self._reset()
 

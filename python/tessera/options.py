@@ -86,7 +86,9 @@ def _decorator(change: Callable[[dict[str, str]], dict[str, str]]) -> Callable:
         from .function import Function
 
         if isinstance(target, Function):
-            return Function(target.__wrapped__, change(target._options), target._target)
+            return Function(
+                target.__wrapped__, change(target._options), target._target, target._choice
+            )
         target.__tessera_options__ = change(getattr(target, "__tessera_options__", {}))
         return target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from . import tiers
 from .compiler import Artifact, Unit
 from .targets import is_gpu
 from .types import DTYPES
@@ -17,7 +18,13 @@ _WIDE_BOUNDS_OF_GPUS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 
 class Specialization:
-    """One compiled class of arguments: its description, why it was needed, its compile time."""
+    """One class of arguments: its description, why it was needed, its tier and its figures.
+
+    tier: 1, interpreted, or 2, compiled
+    seconds: the time until it could run: of the compilation, or of preparing the interpreter
+    calls, hits: calls that it answered, and those among them that ran compiled code
+    seconds_saved: what these would have taken longer in tier 1; 0 if it never was there
+    """
 
     def __init__(
         self,
@@ -33,9 +40,57 @@ class Specialization:
         self.device = device
         self.artifact = artifact
         self.reason = reason
-        self.seconds = artifact.seconds
-        self.cached = artifact.cached
         self.arguments = arguments_text(unit)
+        self.job: Any = None  # its compilation in the background
+        self.failure: BaseException | None = None  # of this compilation
+        self.places: list[tuple[Any, int]] = []  # tables, and the number in each
+        self._before: list[tuple[int, int, int]] = []  # figures of code that was replaced
+        tiers.register(self)
+
+    @property
+    def tier(self) -> int:
+        return self.artifact.tier
+
+    @property
+    def seconds(self) -> float:
+        return self.artifact.seconds
+
+    @property
+    def cached(self) -> bool:
+        return self.artifact.cached
+
+    def replace(self, artifact: Artifact) -> None:
+        """Calls run this code from now on."""
+        module = artifact.module
+        for table, number in self.places:
+            figures = table.figures(number)
+            table.replace(number, module, self.unit.name)
+            self._before.append(figures)
+        self.artifact = artifact
+
+    def cool(self) -> None:
+        """Its compilation was dropped: it may be asked for again."""
+        self.job = None
+        for table, number in self.places:
+            table.cool(number)
+
+    def _now(self) -> list[tuple[int, int, int]]:
+        return [table.figures(number) for table, number in self.places]
+
+    @property
+    def calls(self) -> int:
+        return sum(one[0] for one in (*self._before, *self._now()))
+
+    @property
+    def hits(self) -> int:
+        return sum(one[0] for one in self._now()) if self.tier != 1 else 0
+
+    @property
+    def seconds_saved(self) -> float:
+        before, now = _mean(self._before), _mean(self._now())
+        if self.tier == 1 or before is None or now is None:
+            return 0.0
+        return (before - now) * self.hits
 
     def is_for(self, unit: Unit, device: int) -> bool:
         """Whether compiling the unit would give this code, for the same device."""
@@ -52,11 +107,17 @@ class Specialization:
         return self.artifact.report(self.unit)
 
     def __repr__(self) -> str:
-        how = "from the cache" if self.cached else "compiled"
+        how = "interpreted" if self.tier == 1 else "from the cache" if self.cached else "compiled"
         milliseconds = f"{self.seconds * 1e3:.1f} ms"
         arguments = ", ".join(self.arguments)
         place = "" if self.unit.target == "cpu" else f" for {self.unit.target}"
         return f"<{self.unit.name}({arguments}){place}: {self.reason}, {how} in {milliseconds}>"
+
+
+def _mean(figures: list[tuple[int, int, int]]) -> float | None:
+    """The mean seconds of timed calls."""
+    timed = sum(one[1] for one in figures)
+    return sum(one[2] for one in figures) / timed * 1e-9 if timed else None
 
 
 def arguments_text(unit: Unit) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ GROUPS = {
     "Guides": [
         ("command_line.md", "The command line"),
         ("interoperation.md", "Other libraries"),
+        ("tiers.md", "Tiers"),
         ("cache.md", "The cache"),
         ("gpu.md", "GPUs"),
         ("chips.md", "Chips"),

@@ -46,6 +46,8 @@ static const std::vector<Option> &knownOptions() {
       {"target", Option::Anything},
       {"grad", Option::Anything},
       {"residuals", Option::Anything},
+      {"tier", Option::Words, {"auto", "1", "2", "3"}},
+      {"hot", Option::Anything},
   };
   return *options;
 }
@@ -123,6 +125,9 @@ void Program::readOption(std::string_view name, SourceRange nameRange, const Exp
                  : known->kind == Option::Count       ? value->is<IntegerExpr>()
                                                       : true;
   std::string expected = expectedValue(*known, written ? text : "");
+  // When calls are compiled is the caller's concern.
+  if (expected.empty() && (name == "tier" || name == "hot"))
+    return;
   if (expected.empty()) {
     options[std::string(name)] =
         known->kind == Option::Accumulator ? std::string(dtypeName(*dtypeByName(text))) : text;
@@ -190,7 +195,7 @@ void Program::readDecorators(const FileScope &scope, const FunctionStmt &def) {
     }
     if (path == "tessera.schedule")
       readSchedule(decorator);
-    if (path != "tessera.function" || !call)
+    if ((path != "tessera.function" && path != "tessera.jit") || !call)
       continue;
     for (const Expr *arg : call->args)
       diagnostics.error(arg->range, "options are given by name, as in numerics=\"strict\"");
@@ -226,8 +231,8 @@ void Program::reportNoFunction(const Module &module, const FileScope &scope, uin
         continue;
       std::string name(named->name);
       bool other = otherName(name) == "function";
-      static constexpr std::string_view decorators[] = {"function", "accum", "schedule",
-                                                        "custom_vjp", "checkpoint"};
+      static constexpr std::string_view decorators[] = {"function", "jit",        "accum",
+                                                        "schedule", "custom_vjp", "checkpoint"};
       diagnostics.error(named->nameRange, "module 'tessera' has no decorator '" + name + "'")
           .didYouMean(other ? "function" : closestName(name, decorators));
       return;

@@ -245,7 +245,8 @@ void FileScope::collectFunction(const FunctionStmt &def, const std::string &pref
       add("custom_vjp");
     if (path == "tessera.checkpoint")
       add(checkpointText(program.diagnostics, call));
-    if (path == "tessera.function" || path == "tessera.custom_vjp" || path == "tessera.checkpoint")
+    if (path == "tessera.function" || path == "tessera.jit" || path == "tessera.custom_vjp" ||
+        path == "tessera.checkpoint")
       function.decorator = decorator;
   }
   if (function.decorator)

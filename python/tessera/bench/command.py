@@ -166,6 +166,7 @@ class Shown:
 def _environment(threads: int) -> dict[str, str]:
     names = ("TESSERA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     environment = dict(os.environ, **{name: str(threads) for name in names})
+    environment.setdefault("TESSERA_TIER", "2")  # compiled code is timed
     environment["OPENBLAS_THREAD_TIMEOUT"] = "22"  # 2^22 ticks, about 2 ms: see harness.py
     known = [str(_PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(known)

@@ -31,7 +31,7 @@ def _children() -> float:
 
 
 def _seconds(command: list[str], cache: str, clock: str) -> float:
-    environment = dict(os.environ, TESSERA_CACHE=cache)
+    environment = {"TESSERA_TIER": "2", **os.environ, "TESSERA_CACHE": cache}
     now = _children if clock == "cpu" else time.perf_counter
     start = now()
     subprocess.run(command, env=environment, check=True)
@@ -114,7 +114,7 @@ def figures(clock: str = "wall") -> list[Figure]:
 def memory_growth(cached: bool) -> float:
     """MiB by which long attention raises a process's peak memory beyond its arrays."""
     with tempfile.TemporaryDirectory(prefix="tessera-bench-") as scratch:
-        environment = dict(os.environ, TESSERA_CACHE=scratch)
+        environment = {"TESSERA_TIER": "2", **os.environ, "TESSERA_CACHE": scratch}
         command = [sys.executable, str(PROGRAMS / "long_attention.py")]
         for _ in range(2 if cached else 1):
             done = subprocess.run(

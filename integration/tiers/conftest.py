@@ -1,0 +1,19 @@
+"""Here functions choose their tier themselves, and each test has its own cache and events."""
+
+import pytest
+import tessera as tsr
+
+
+@pytest.fixture(autouse=True)
+def tiers(tmp_path, monkeypatch):
+    monkeypatch.delenv("TESSERA_TIER", raising=False)
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def events():
+    """The events of a test, in their order."""
+    found = []
+    remove = tsr.tiers.on_event(found.append)
+    yield found
+    remove()
