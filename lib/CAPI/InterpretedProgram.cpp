@@ -20,7 +20,9 @@ static func::FuncOp findFunction(ModuleOp module, const std::string &name) {
   return function;
 }
 
-void interpretProgram(const CompileRequest &request, CompileResult &result, std::string &program) {
+void interpretProgram(const CompileRequest &given, CompileResult &result, std::string &program) {
+  CompileRequest request = given;
+  request.program.sortsSequentially = request.program.sortsAllRows = true;
   withGraph(request, result, [&](ModuleOp module) -> LogicalResult {
     func::FuncOp function = findFunction(module, request.program.function);
     if (!function)

@@ -98,6 +98,16 @@ bool Expression::isTooLarge() const {
   return leaves > ready::maxLeaves || values.size() - leaves > ready::maxInstructions;
 }
 
+bool Expression::hasNeighbouringRows(unsigned reduced) const {
+  if (reduced == 0 || reduced == sizes.size())
+    return false;
+  unsigned row = sizes.size() - reduced - 1, column = sizes.size() - 1;
+  return llvm::any_of(values, [&](const Value &value) {
+    return value.isLeaf && value.kind == LeafWord::Memory &&
+           value.view.strides[row].isConstant(1) && !value.view.strides[column].isConstant(1);
+  });
+}
+
 /// What an instruction costs, next to one addition.
 static int64_t costOf(uint16_t op) {
   switch (op) {

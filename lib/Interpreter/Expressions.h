@@ -58,6 +58,9 @@ public:
 
   const Shape &iterationSizes() const { return sizes; }
   bool isTooLarge() const;
+  /// Whether neighbours in memory are in different rows of a reduction of the trailing dimensions:
+  /// then many rows are folded at once.
+  bool hasNeighbouringRows(unsigned reduced) const;
   /// Nanoseconds for 64 points.
   int64_t cost() const;
   /// The words of a launch that stores `result` to `to`: a map, or the reduction of the trailing

@@ -85,6 +85,7 @@ private:
   Expression::Index computeMap(Fusion &fusion, gir::MapOp op);
   Expression::Index computeCast(Fusion &fusion, gir::CastOp op);
   Expression::Index computeGather(Fusion &fusion, gir::GatherOp op);
+  bool takeRows(gir::GatherOp op, const View &to);
   void store(Value value, const View &to);
   void launchExpression(const Expression &expression, Expression::Index result, const View &to,
                         unsigned reduced = 0, ReduceOp op = ReduceOp::Sum);
@@ -320,12 +321,58 @@ void Interpreter::launchExpression(const Expression &expression, Expression::Ind
   SymExpr points = product(iteration), rows = product(iteration.drop_back(reduced));
   SymExpr work = (points * expression.cost()).ceilDiv(64);
   launch("ready_expression", words, reduced ? rows : points.ceilDiv(ready::blockElements), work, {},
-         reduced ? 1 : 8);
+         !reduced ? 8 : expression.hasNeighbouringRows(reduced) ? ready::blockElements / 2 : 1);
+}
+
+/// A gather of whole rows of a table copies them. Returns false for others.
+bool Interpreter::takeRows(gir::GatherOp op, const View &to) {
+  for (Value index : op.getIndices())
+    if (!index.getDefiningOp<gir::BroadcastOp>())
+      return false;
+  View table = inMemory(op.getInput());
+  Shape own(to.rank(), SymExpr(0));
+  unsigned next = 0;
+  for (int64_t d = 0; d < int64_t(table.rank()); ++d)
+    if (!llvm::is_contained(op.getDims(), d))
+      own[op.getRest()[next++]] = table.strides[d];
+  SmallVector<View> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(inMemory(index));
+  unsigned outer = to.rank();
+  auto isInRow = [&](unsigned d) {
+    return own[d] == to.strides[d] &&
+           llvm::all_of(indices, [&](const View &index) { return index.strides[d].isConstant(0); });
+  };
+  while (outer > 0 && isInRow(outer - 1))
+    --outer;
+  if (outer == to.rank() || outer > ready::maxRank)
+    return false;
+  ArrayRef<SymExpr> sizes = to.sizes;
+  SymExpr length = product(sizes.drop_front(outer)), rows = product(sizes.take_front(outer));
+  LaunchWords words(builder.getContext());
+  words.numbers({SymExpr(dtypeBytes(to.dtype)), length});
+  words.address(to);
+  words.number(int64_t(outer));
+  words.numbers(sizes.take_front(outer));
+  words.address(table);
+  words.numbers(ArrayRef(own).take_front(outer));
+  words.number(int64_t(indices.size()));
+  for (auto [index, d] : llvm::zip_equal(indices, op.getDims())) {
+    words.number(int64_t(index.dtype));
+    words.address(index);
+    words.numbers(ArrayRef(index.strides).take_front(outer));
+    words.numbers({table.sizes[d], table.strides[d]});
+  }
+  at = op.getLoc();
+  launch("ready_take_rows", words, rows, rows * 20 + (rows * length).ceilDiv(8));
+  return true;
 }
 
 /// Computes an elementwise operation's result into memory.
 void Interpreter::store(Value value, const View &to) {
   Operation *op = value.getDefiningOp();
+  if (auto gather = dyn_cast<gir::GatherOp>(op); gather && takeRows(gather, to))
+    return;
   Fusion fusion(Expression(to.sizes), launches.lookup(op));
   Expression::Index result = computeInside(fusion, op);
   at = op->getLoc();

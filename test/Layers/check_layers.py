@@ -34,6 +34,7 @@ COMPILER = [
     "Conversion",
     "CodeGen",
     "Bundle",
+    "Interpreter",
     *RUNTIME_ABI,
 ]
 

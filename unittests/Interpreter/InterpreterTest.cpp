@@ -134,6 +134,20 @@ TEST(Interpreter, EveryScalarOperationOnEveryType) {
   EXPECT_GT(count, 400u);
 }
 
+/// Blocks without special operands have forms of their own.
+TEST(Interpreter, FunctionsOfUsualOperands) {
+  std::mt19937 random(9);
+  std::uniform_real_distribution<double> exponents(-6, 6);
+  Array x(DType::FP32, {4000}), y(DType::FP32, {4000});
+  for (int64_t i = 0; i < x.count(); ++i) {
+    x.set(i, std::exp(exponents(random)));
+    y.set(i, exponents(random));
+  }
+  for (const char *op : {"sin", "cos", "log", "exp", "tanh", "erf"})
+    EXPECT_EQ(compareWithReference(elementwise(op, 1), {op[0] == 'e' ? y : x}), "") << op;
+  EXPECT_EQ(compareWithReference(elementwise("pow", 2), {x, y}), "");
+}
+
 TEST(Interpreter, CastsBetweenAllTypes) {
   std::mt19937 random(3);
   for (unsigned from = 0; from < numDTypes; ++from)

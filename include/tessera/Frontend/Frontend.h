@@ -143,6 +143,8 @@ struct Request {
   /// The code is for a CPU, which sorts each row sequentially: from shorter rows on, counting all
   /// pairs of elements takes longer than sorting by digits.
   bool sortsSequentially = false;
+  /// The code sorts rows of any length by comparing elements, as the interpreter does.
+  bool sortsAllRows = false;
   /// Options of the decorator and of the caller ("numerics", "matmul", …), for `gir.numerics`.
   /// "grad" asks for gradients of the function instead: "grad:w,b" (lib/Frontend/Sema/Gradients.h).
   std::vector<std::pair<std::string, std::string>> options;

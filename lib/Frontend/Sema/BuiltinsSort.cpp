@@ -139,8 +139,10 @@ static bool isAtLeast(Args &args, SymExpr size, SymExpr least) {
 /// Whether rows are long enough for `gir.argsort`, and not too long for its indices.
 static bool areLong(Args &args, SymExpr length) {
   constexpr int64_t longest = std::numeric_limits<int32_t>::max();
-  int64_t counted =
-      args.in.program.request.sortsSequentially ? mostCountedSequentially : mostCounted;
+  const Request &request = args.in.program.request;
+  int64_t counted = request.sortsAllRows        ? 1
+                    : request.sortsSequentially ? mostCountedSequentially
+                                                : mostCounted;
   return isAtLeast(args, length, SymExpr(counted + 1)) && isAtLeast(args, SymExpr(longest), length);
 }
 

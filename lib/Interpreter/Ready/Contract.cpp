@@ -163,11 +163,7 @@ private:
         for (int64_t i = 0; i < width * depth; ++i)
           to[i] = T(0);
       if (isDenseInner && !isDenseFree) {
-        for (int64_t i = 0; i < used; ++i) {
-          const T *row = rowOf(operand, base + offsets[panel + i] + innerOffsets[0], 1, depth, run);
-          for (int64_t p = 0; p < depth; ++p)
-            to[p * width + i] = row[p];
-        }
+        packRows(operand, base + innerOffsets[0], offsets + panel, used, depth, width, to);
         continue;
       }
       for (int64_t p = 0; p < depth; ++p) {
@@ -180,6 +176,28 @@ private:
         }
         for (int64_t i = 0; i < used; ++i)
           to[p * width + i] = *rowOf(operand, at + offsets[panel + i], 1, 1, run);
+      }
+    }
+  }
+
+  /// Transposes rows along K, a few columns at a time, which stay in the cache.
+  void packRows(const Operand &operand, int64_t base, const int64_t *offsets, int64_t used,
+                int64_t depth, int64_t width, T *to) {
+    constexpr int64_t columns = 16;
+    T run[columns];
+    for (int64_t p = 0; p < depth; p += columns) {
+      int64_t count = least(columns, depth - p);
+      for (int64_t i = 0; i < used; ++i) {
+        const T *row = rowOf(operand, base + offsets[i] + p, 1, count, run);
+        T *place = to + p * width + i;
+        if (count == columns) {
+#pragma clang loop unroll(full)
+          for (int64_t k = 0; k < columns; ++k)
+            place[k * width] = row[k];
+        } else {
+          for (int64_t k = 0; k < count; ++k)
+            place[k * width] = row[k];
+        }
       }
     }
   }

@@ -115,6 +115,36 @@ inline float powOf(float x, float y) { return __builtin_powf(x, y); }
 inline double powOf(double x, double y) { return __builtin_pow(x, y); }
 READY_BINARY(powOp, T, powOf(x, y))
 
+/// Sines, or cosines, of a block; large angles are left to the C library.
+template <int quadrant>
+void sinesOp(void *result, const void *a, const void *, const void *, int64_t n) {
+  auto *to = static_cast<float *>(result);
+  auto *from = static_cast<const float *>(a);
+  int64_t others = 0;
+  for (int64_t i = 0; i < n; ++i)
+    others += !(absolute(from[i]) <= largestAngle);
+  if (others)
+    return quadrant ? cosOp<float>(result, a, nullptr, nullptr, n)
+                    : sinOp<float>(result, a, nullptr, nullptr, n);
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = sineOf(from[i], quadrant);
+}
+
+/// Powers of positive numbers by way of logarithms; others are left to the C library.
+void powersOp(void *result, const void *a, const void *b, const void *, int64_t n) {
+  auto *to = static_cast<float *>(result);
+  auto *base = static_cast<const float *>(a), *exponent = static_cast<const float *>(b);
+  int64_t others = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    bool isUsual = base[i] >= 1e-30f && base[i] <= 1e30f && absolute(exponent[i]) <= 1e30f;
+    others += !isUsual;
+  }
+  if (others)
+    return powOp<float>(result, a, b, nullptr, n);
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = expOf(exponent[i] * logOf(base[i]));
+}
+
 // Integers; bools are 0 or 1.
 READY_UNARY(absInteger, x < T(0) ? -x : x)
 READY_UNARY(signInteger, T(x > T(0)) - T(x < T(0)))
@@ -431,6 +461,12 @@ template <typename Format> void roundAll(float *block, int64_t n) {
 } // namespace
 
 BlockFunction blockFunction(ScalarOp op, Compute type) {
+  if (type == Compute::F32 && op == ScalarOp::Sin)
+    return sinesOp<0>;
+  if (type == Compute::F32 && op == ScalarOp::Cos)
+    return sinesOp<1>;
+  if (type == Compute::F32 && op == ScalarOp::Pow)
+    return powersOp;
   switch (type) {
   case Compute::F64:
     return floatFunction<double>(op);

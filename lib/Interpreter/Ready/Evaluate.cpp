@@ -442,6 +442,24 @@ T combineLanes(const T *x, int64_t n, T start, Combine combine) {
   return sums[0];
 }
 
+/// The largest (or smallest) element; a NaN if there is one.
+template <typename T, bool isMax> T extreme(const T *x, int64_t n, T start) {
+  T value = combineLanes(x, n, start, [](T a, T b) {
+    if constexpr (isMax)
+      return b > a ? b : a;
+    else
+      return b < a ? b : a;
+  });
+  if constexpr (T(0.5) != T(0)) {
+    int64_t nans = 0;
+    for (int64_t i = 0; i < n; ++i)
+      nans += x[i] != x[i];
+    if (nans)
+      return T(__builtin_nan(""));
+  }
+  return value;
+}
+
 template <typename T>
 typename Traits<T>::Wide foldRow(ReduceOp op, const T *x, int64_t n, typename Traits<T>::Wide sum) {
   using Wide = typename Traits<T>::Wide;
@@ -453,9 +471,9 @@ typename Traits<T>::Wide foldRow(ReduceOp op, const T *x, int64_t n, typename Tr
       sum *= Wide(x[i]);
     return sum;
   case ReduceOp::Max:
-    return larger(sum, Wide(combineLanes(x, n, T(Traits<T>::low), larger<T>)));
+    return larger(sum, Wide(extreme<T, true>(x, n, T(Traits<T>::low))));
   default:
-    return smaller(sum, Wide(combineLanes(x, n, T(Traits<T>::high), smaller<T>)));
+    return smaller(sum, Wide(extreme<T, false>(x, n, T(Traits<T>::high))));
   }
 }
 
@@ -556,20 +574,24 @@ void Evaluation::foldRows(int64_t begin, int64_t end) {
   }
 }
 
-/// Blocks of rows: one point of each after the other.
+/// Blocks of rows: one point of each after the other. Several blocks at once read longer runs.
 template <typename T> void Evaluation::foldAtOnceAs(int64_t begin, int64_t end) {
+  constexpr int64_t together = 8 * blockElements;
   ReduceOp op = operationOn(monoid);
   T identity = identityOf<T, T>(op, monoid.type == Compute::B8);
-  alignas(64) T sums[blockElements];
+  alignas(64) T sums[together];
   int64_t bytes = bytesOf(dtype);
-  for (int64_t row = begin; row < end; row += blockElements) {
-    int64_t n = least(blockElements, end - row);
+  for (int64_t row = begin; row < end; row += together) {
+    int64_t n = least(together, end - row);
     for (int64_t i = 0; i < n; ++i)
       sums[i] = identity;
     int64_t index[maxRank] = {}, extra[maxLeaves] = {};
     for (int64_t k = 0; k < rowLength; ++k) {
-      block(row, n, extra);
-      foldInto<T>(op, sums, static_cast<const T *>(registers[result]), n);
+      for (int64_t at = 0; at < n; at += blockElements) {
+        int64_t count = least(blockElements, n - at);
+        block(row + at, count, extra);
+        foldInto<T>(op, sums + at, static_cast<const T *>(registers[result]), count);
+      }
       for (int d = reduced - 1; d >= 0; --d) {
         int64_t size = sizes[rank - reduced + d];
         bool isLast = ++index[d] == size;

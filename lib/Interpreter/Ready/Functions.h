@@ -147,6 +147,27 @@ inline float erfOf(float x) {
 }
 inline double erfOf(double x) { return __builtin_erf(x); }
 
+/// Of |x| <= largestAngle; the quadrant selects sine or cosine.
+constexpr float largestAngle = 8192.0f;
+inline float sineOf(float x, int32_t quadrant) {
+  float n = roundEven(x * 0.636619772367581343f);
+  float r = x - n * 1.5703125f;
+  r = r - n * 4.837512969970703125e-4f;
+  r = r - n * 7.54978942e-8f;
+  int32_t q = int32_t(n) + quadrant;
+  float z = r * r;
+  float s = -1.9515295891e-4f;
+  s = s * z + 8.3321608736e-3f;
+  s = s * z + -1.6666654611e-1f;
+  s = s * z * r + r;
+  float c = 2.443315711809948e-5f;
+  c = c * z + -1.388731625493765e-3f;
+  c = c * z + 4.166664568298827e-2f;
+  c = c * z * z - 0.5f * z + 1.0f;
+  float y = q & 1 ? c : s;
+  return q & 2 ? -y : y;
+}
+
 /// Of a negative number, the exponential is small instead of infinite.
 template <typename T> inline T sigmoidOf(T x) {
   T e = expOf(-absolute(x));

@@ -20,7 +20,7 @@ extern const LevelKernels kernels_v3, kernels_v4;
 
 namespace {
 
-using Table = std::array<tessera_rt_native_kernel, 8>;
+using Table = std::array<tessera_rt_native_kernel, 9>;
 
 struct Level {
   const char *name;
@@ -37,6 +37,7 @@ Level makeLevel(const char *name, const ready::LevelKernels &level) {
             {"ready_scatter_add", ready::scatterAdd, 0},
             {"ready_scatter", ready::scatter, 0},
             {"ready_argsort", ready::argsort, 0},
+            {"ready_take_rows", ready::takeRows, 0},
             {"ready_check", ready::check, 0}}}};
 }
 

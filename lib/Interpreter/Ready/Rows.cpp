@@ -254,6 +254,45 @@ void ready::argsort(const int64_t *args, int64_t begin, int64_t end,
   }
 }
 
+void ready::takeRows(const int64_t *args, int64_t begin, int64_t end,
+                     const tessera_rt_kernel_env *) {
+  Words words(args);
+  int64_t bytes = words.number(), length = words.number();
+  char *result = words.address();
+  int64_t rank = words.number();
+  const int64_t *sizes = words.numbers(rank);
+  const char *table = words.address();
+  const int64_t *strides = words.numbers(rank);
+  struct Index {
+    DType dtype;
+    const char *address;
+    const int64_t *strides;
+    int64_t size, stride;
+  };
+  std::vector<Index> indices(static_cast<size_t>(words.number()));
+  for (Index &index : indices) {
+    index.dtype = words.dtype();
+    index.address = words.address();
+    index.strides = words.numbers(rank);
+    index.size = words.number();
+    index.stride = words.number();
+  }
+  auto offsetOf = [&](int64_t row, const int64_t *along) {
+    int64_t offset = 0;
+    for (int64_t d = rank; d-- > 0; row /= sizes[d])
+      offset += row % sizes[d] * along[d];
+    return offset;
+  };
+  for (int64_t row = begin; row < end; ++row) {
+    int64_t from = offsetOf(row, strides);
+    for (const Index &index : indices) {
+      int64_t found = integerAt(index.address, offsetOf(row, index.strides), index.dtype);
+      from += std::clamp<int64_t>(found, 0, std::max<int64_t>(index.size - 1, 0)) * index.stride;
+    }
+    std::memcpy(result + row * length * bytes, table + from * bytes, size_t(length * bytes));
+  }
+}
+
 void ready::check(const int64_t *args, int64_t, int64_t, const tessera_rt_kernel_env *env) {
   Words words(args);
   int64_t rank = words.number();

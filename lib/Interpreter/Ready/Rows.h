@@ -20,6 +20,7 @@ READY_KERNEL(scatterAdd);
 READY_KERNEL(scatter);
 READY_KERNEL(argsort);
 READY_KERNEL(check);
+READY_KERNEL(takeRows);
 #undef READY_KERNEL
 
 } // namespace tessera::ready
