@@ -321,7 +321,9 @@ void Interpreter::launchExpression(const Expression &expression, Expression::Ind
   SymExpr points = product(iteration), rows = product(iteration.drop_back(reduced));
   SymExpr work = (points * expression.cost()).ceilDiv(64);
   launch("ready_expression", words, reduced ? rows : points.ceilDiv(ready::blockElements), work, {},
-         !reduced ? 8 : expression.hasNeighbouringRows(reduced) ? ready::blockElements / 2 : 1);
+         !reduced                                  ? 8
+         : expression.hasNeighbouringRows(reduced) ? ready::blockElements / 2
+                                                   : 1);
 }
 
 /// A gather of whole rows of a table copies them. Returns false for others.
