@@ -23,7 +23,7 @@ import numpy as np
 import tessera as tsr
 from tessera import Tensor
 
-CALLS = 100
+CALLS = 400
 
 
 @tsr.function
@@ -75,7 +75,7 @@ def drawing(curves: dict[str, tuple[str, list[float]]], swap: int) -> str:
         parts.append(
             f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10.0**power:g} ms</text>'
         )
-    for call in (1, 2, 5, 10, 20, 50, 100):
+    for call in (1, 2, 5, 10, 20, 50, 100, 200, 400):
         parts.append(
             f'<text x="{x(call):.1f}" y="{height - 24}" text-anchor="middle">{call}</text>'
         )
