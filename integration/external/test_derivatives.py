@@ -1,12 +1,17 @@
 """The judge of gradients: some samples of the database, and wrong gradients that it must find."""
 
+from pathlib import Path
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import calls  # noqa: E402
 import derivatives  # noqa: E402
+import tables  # noqa: E402
 import worker  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
 
 #: Entries of each kind: elementwise, ties, reductions, contractions, gathers, windows, random.
 ENTRIES = (
@@ -83,3 +88,17 @@ def test_an_argument_that_is_given_twice(pair):
 def test_nothing_to_differentiate(database):
     assert derivatives.orders(database["eq", ""]) == []
     assert derivatives.orders(database["nn.functional.hardsigmoid", ""]) == ["first"]
+
+
+def test_every_entry_is_in_the_table(database):
+    rows = {
+        line.split(" | ")[0].removeprefix("| ")
+        for line in (HERE / "gradients.md").read_text().split("## Exclusions")[0].splitlines()
+        if line.startswith("| ")
+    }
+    expected = {
+        tables.name_of(f"{name}|{variant}|")
+        for (name, variant), op in database.items()
+        if derivatives.orders(op)
+    }
+    assert rows - {"entry", "---"} == expected

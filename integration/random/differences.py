@@ -7,19 +7,20 @@ kink or a step: the second difference of a smooth function is four times that of
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from generate import Program, numpy_dtype
 
 STEP = 2.0**-14
 MOVED = 8  # elements of an argument, at most
 GRID = 2.0**-6  # of directions, so that most sums are exact in fp32
-TYPES = ("fp32", "fp64")  # of all float arguments; the steps are too short for others
+TYPES = ({"fp32"}, {"fp64"})  # the floats of a program; conversions between types round
 RIGHT = 1e-3  # relative
 
 
 def applies(program: Program) -> bool:
-    wanted = program.differentiable
-    return all(p.dtype in TYPES for p in program.parameters if p.name in wanted)
+    return set(re.findall(r"\b(?:fp|bf)\d+\w*", program.source)) in TYPES
 
 
 def direction(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
