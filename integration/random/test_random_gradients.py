@@ -37,11 +37,8 @@ def test_programs_of_the_commit(tmp_path):
 
 def test_differences_find_wrong_gradients(tmp_path):
     """Gradients that are right, of another size, and of an element that is left out."""
-    program = next(
-        one
-        for one in map(generate, range(100))
-        if one.loss and differences.applies(one) and len(one.differentiable) > 1
-    )
+    program = generate(5)
+    assert differences.applies(program)
     function = getattr(load([program], tmp_path, with_losses=True), f"{program.name}_loss")
     gradient = tsr.grad(function, wrt=program.differentiable)
     arguments = program.arguments(0)
