@@ -73,8 +73,8 @@ private:
     using namespace grouped;
     Dim &rows = *find(c.rows.back()), &columns = *find(c.columns.back()),
         &over = *find(c.over.back());
-    // A warpgroup multiplies 64 rows at least, and few columns: the sides change places. Tiles of 16
-    // rows are fast enough where one loop streams both sides.
+    // A warpgroup multiplies 64 rows at least, and few columns: the sides change places. Tiles of
+    // 16 rows are fast enough where one loop streams both sides.
     if (c.over.size() > 1 && products == 1 && rowsOf(rows, 128) < kSide &&
         bounded(columns, 128) >= kSide) {
       KernelShape::Contraction swapped = c;
