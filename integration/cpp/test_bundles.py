@@ -189,7 +189,7 @@ def test_both_backends_in_one_file(tmp_path, monkeypatch):
     on a CPU: one function in C++."""
     monkeypatch.setenv("TESSERA_PTXAS", "none")
     monkeypatch.setenv("TESSERA_CACHE", str(tmp_path / "cache"))
-    types = ["weights.x=fp32[M,256]", "weights.w=fp32[256,512]"]
+    types = ["weights.x=fp32[M,64]", "weights.w=fp32[64,512]"]
     bundle = build(
         tmp_path, f"sm_75,sm_90,{MACHINE}", types, TOP / "test/Tools/Inputs/weights.py", "auto"
     )

@@ -19,7 +19,8 @@
 //               length, results for each row, whether it descends; strides over rows, then along
 //   take_rows   bytes of an element, elements of a row, address of the dense result; outer rank and
 //               sizes, address of the table, its strides over them; how many indices there are, and
-//               of each the dtype, address, strides, the table's size and stride along its dimension
+//               of each the dtype, address, strides, the table's size and stride along its
+//               dimension
 //   check       rank, sizes; address and strides of the condition; dtype, address and strides of
 //               the value
 //
