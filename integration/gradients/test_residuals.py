@@ -276,7 +276,7 @@ def test_explanations():
     pair = Pair(attention, ("q", "k", "v"))
     arguments = values(*heads(2, 256, 300, 16), dtype=np.float32)
     explained = pair.forward.inspect_ir("explain", *arguments)
-    assert explained.startswith("forward saves 8.2 KB for backward\n")
+    assert explained.startswith("forward saves 8.0 KiB for backward\n")
     assert "saves     reduce max" in explained and "it is result 0" in explained
     assert "again     contract" in explained and "reads     'q'" in explained
 

@@ -26,6 +26,19 @@ namespace tessera {
 using llvm::StringRef;
 using namespace mlir;
 
+std::string tessera::scaledText(double value, double step, StringRef unit) {
+  const char *prefixes = " KMGTP";
+  size_t power = 0;
+  while (value >= step && power < 5) {
+    value /= step;
+    ++power;
+  }
+  std::string prefix = power ? std::string(1, prefixes[power]) : "";
+  if (power && step == 1024)
+    prefix += "i";
+  return llvm::formatv("{0:f1} {1}{2}", value, prefix, unit).str();
+}
+
 namespace {
 
 constexpr StringRef kNotes = "sched.notes";
@@ -121,23 +134,9 @@ private:
   void writeCost() {
     os << llvm::formatv("  predicted {0:f1} us, bound by {1}: {2} of arithmetic, {3} of memory, "
                         "{4} {5}\n",
-                        cost.microseconds, cost.bound, scaled(cost.flops, 1000, "FLOP"),
-                        scaled(cost.bytes, 1024, "B"), llvm::formatv("{0:f0}", cost.programs),
+                        cost.microseconds, cost.bound, scaledText(cost.flops, 1000, "FLOP"),
+                        scaledText(cost.bytes, 1024, "B"), llvm::formatv("{0:f0}", cost.programs),
                         isGpu ? "CTAs" : "grid tasks");
-  }
-
-  /// "1.5 GFLOP", "64.0 MiB".
-  static std::string scaled(double value, double step, StringRef unit) {
-    const char *prefixes = " KMGTP";
-    size_t power = 0;
-    while (value >= step && power < 5) {
-      value /= step;
-      ++power;
-    }
-    std::string prefix = power ? std::string(1, prefixes[power]) : "";
-    if (power && step == 1024)
-      prefix += "i";
-    return llvm::formatv("{0:f1} {1}{2}", value, prefix, unit).str();
   }
 
   void writeGrid() {

@@ -19,6 +19,9 @@ using ChangedFields = std::map<std::string, std::vector<std::string>, std::less<
 /// The changed fields of the kernels in a module of any stage.
 ChangedFields changedFields(mlir::ModuleOp module);
 
+/// An amount with a prefix for powers of `step`: "1.5 GFLOP", "64.0 MiB".
+std::string scaledText(double value, double step, llvm::StringRef unit);
+
 /// Reads schedules for one target.
 struct ScheduleReader {
   MachineModel machine;

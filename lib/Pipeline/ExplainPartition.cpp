@@ -1,6 +1,8 @@
 //===- ExplainPartition.cpp - What forward saves for backward -------------===//
 #include "ExplainPartition.h"
 
+#include "Explain.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tessera/Dialect/Graph/IR/Joint.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -29,14 +31,7 @@ std::optional<int64_t> numberOf(DictionaryAttr entry, llvm::StringRef name) {
   return number ? std::optional(number.getInt()) : std::nullopt;
 }
 
-std::string bytesText(int64_t bytes) {
-  constexpr llvm::StringLiteral units[] = {"B", "KB", "MB", "GB"};
-  double value = double(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < std::size(units); ++unit)
-    value /= 1000;
-  return llvm::formatv(unit ? "{0:F1} {1}" : "{0:F0} {1}", value, units[unit]);
-}
+std::string bytesText(double bytes) { return scaledText(bytes, 1024, "B"); }
 
 /// What bytes of memory traffic cost.
 class Costs {
@@ -45,7 +40,7 @@ public:
 
   std::string text(double bytes) const {
     if (bytesPerSecond <= 0)
-      return "as much as " + bytesText(int64_t(bytes)) + " of memory traffic";
+      return "as much as " + bytesText(bytes) + " of memory traffic";
     return llvm::formatv("{0:F1} us", bytes / bytesPerSecond * 1e6);
   }
 
@@ -103,11 +98,11 @@ std::string tessera::explainPartition(ModuleOp module, double bytesPerSecond) {
     for (auto entry : partition.getAs<ArrayAttr>(list).getAsRange<DictionaryAttr>())
       write(entry);
   };
-  os << "forward saves " << bytesText(*numberOf(partition, "bytes")) << " for backward\n";
+  os << "forward saves " << bytesText(double(*numberOf(partition, "bytes"))) << " for backward\n";
   auto write = [&](llvm::StringRef verb, DictionaryAttr entry) -> llvm::raw_ostream & {
     return os << "  " << llvm::left_justify(verb, 10) << entry.getAs<StringAttr>("value").getValue()
               << ": " << typeText(entry.get("type")) << ", "
-              << bytesText(*numberOf(entry, "bytes"));
+              << bytesText(double(*numberOf(entry, "bytes")));
   };
   each("saved", [&](DictionaryAttr entry) {
     write("saves", entry) << ": " << reasonToSave(entry, costs) << "\n";
