@@ -376,18 +376,18 @@ SmallVector<SymExpr> Describer::placedIndex(LoadOp load) {
 
 /// Dimensions along which some tensor is contiguous, and the size of results.
 void Describer::describeMemory() {
-  auto note = [&](ArrayRef<SymExpr> index) {
+  auto note = [&](ArrayRef<SymExpr> index, unsigned bytes) {
     Names mine =
         dimsByPosition(index, [&](const std::string &name) { return bool(kernel.getDim(name)); });
     if (mine.empty() || shape.dims.empty())
       return;
     // Of dimensions that are added, as in a window, the longest one whose elements share sectors.
-    constexpr int64_t sector = 32, nearest = 4;
+    constexpr int64_t sector = 32;
     SymExpr row = index.back();
     std::string along = mine.back();
     for (const std::string &name : mine)
       if (SymExpr step = stepAlong(row, name); step.isConstant() && step.constantValue() > 0 &&
-                                               step.constantValue() <= nearest &&
+                                               step.constantValue() * bytes < sector &&
                                                sizeHint(name) > sizeHint(along))
         along = name;
     const std::string &last = shape.dims.back().name;
@@ -398,7 +398,7 @@ void Describer::describeMemory() {
       shape.otherContiguous.push_back(along);
   };
   for (StoreOp store : stores) {
-    note(expressions(store.getIndex()));
+    note(expressions(store.getIndex()), bytesOf(elementOf(store.getValue())));
     shape.operands.push_back({positions(store.getIndex()), bytesOf(elementOf(store.getValue()))});
     shape.resultBytes = std::max(shape.resultBytes, bytesLeaving(store));
   }
@@ -406,7 +406,7 @@ void Describer::describeMemory() {
     auto load = dyn_cast<LoadOp>(op);
     if (!load)
       return;
-    note(placedIndex(load));
+    note(placedIndex(load), bytesOf(elementOf(load.getResult())));
     describeSlides(load);
     // Dimensions of gathers are beside the index.
     Names dims = positions(load.getIndex());
