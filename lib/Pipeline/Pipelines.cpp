@@ -84,6 +84,7 @@ static void addGraphPasses(OpPassManager &manager, const Backend &backend) {
     functions.addPass(
         gir::createGraphStoreWindows({.rowAlignment = machine.rowAlignment,
                                       .wordSide = machine.warpgroupCosts ? grouped::kSide : 0,
+                                      .sms = machine.cores,
                                       .flopPerByte = machine.flopPerByte(),
                                       .flopPerLaunch = machine.flopPerLaunch()}));
     functions.addPass(gir::createGraphUnrollWindows());

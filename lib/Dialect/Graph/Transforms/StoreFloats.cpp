@@ -209,6 +209,8 @@ private:
   /// multiply them as tf32.
   bool pays(gir::ContractOp product) const {
     constexpr double wordBytes = 4;
+    // Measured on an H200, beside 800 TFLOP/s of 16-bit MMAs: 26 TFLOP/s of f32 and 35 of tf32 by
+    // warps, 90 and 270 by wgmma.
     const double inRegisters = rounds ? 23 : 31, inMemory = rounds ? 3 : 9,
                  storedBytes = rounds ? wordBytes : 3 * 2;
     double flop = 2, result = wordBytes * elements(tensorType(product).getShape());

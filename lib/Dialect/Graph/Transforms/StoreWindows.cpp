@@ -62,9 +62,9 @@ namespace {
 class WindowProduct {
 public:
   WindowProduct(gir::ContractOp product, const SizeFacts &facts, gir::MatrixRules rules,
-                int64_t wordSide)
-      : product(product), facts(facts), rules(rules), wordSide(wordSide), builder(product),
-        loc(product.getLoc()),
+                int64_t sms)
+      : product(product), facts(facts), rules(rules), wordSide(rules.groupSide), sms(sms),
+        builder(product), loc(product.getLoc()),
         lhs(product.getLhs(), product.getLhsBatch(), product.getLhsContract()),
         rhs(product.getRhs(), product.getRhsBatch(), product.getRhsContract()) {}
 
@@ -118,13 +118,12 @@ private:
   /// Whether wgmma can multiply the operands as tf32: sides are long enough, or one is so long that
   /// its tiles fill a device.
   bool areWords(const gir::Side &side, const gir::Side &other) const {
-    constexpr double manyTiles = 128;
     auto function = product->getParentOfType<func::FuncOp>();
     double rows = side.size(side.free, facts), columns = other.size(other.free, facts);
     return wordSide && side.getType().getElementType().isF32() &&
            other.getType().getElementType().isF32() &&
            gir::numericsOption(function, "matmul") == "tf32" && rows >= double(wordSide) &&
-           (columns >= double(wordSide) || rows >= manyTiles * double(wordSide));
+           (columns >= double(wordSide) || rows >= double(sms * wordSide));
   }
 
   bool areBytes(const gir::Side &side) const {
@@ -162,7 +161,7 @@ private:
   gir::ContractOp product;
   const SizeFacts &facts;
   gir::MatrixRules rules;
-  int64_t wordSide;
+  int64_t wordSide, sms;
   OpBuilder builder;
   Location loc;
   gir::Side lhs, rhs;
@@ -178,7 +177,7 @@ struct StoreWindows : gir::impl::GraphStoreWindowsBase<StoreWindows> {
     gir::MatrixRules rules{rowAlignment,       flopPerByte,  flopPerLaunch,
                            /*sumsLast=*/false, kLargestCopy, wordSide};
     for (gir::ContractOp product : llvm::to_vector(getOperation().getOps<gir::ContractOp>()))
-      WindowProduct(product, facts, rules, wordSide).rewrite();
+      WindowProduct(product, facts, rules, sms).rewrite();
   }
 };
 } // namespace

@@ -657,6 +657,7 @@ def GraphStoreWindows : Pass<"gir-store-windows", "::mlir::func::FuncOp"> {
            "the alignment in bytes of rows that bulk copies read">,
     Option<"wordSide", "word-side", "int64_t", /*default=*/"0",
            "the shortest side of a product that `wgmma` computes; 0: the target has none">,
+    Option<"sms", "sms", "int64_t", /*default=*/"132", "the number of SMs">,
     Option<"flopPerByte", "flop-per-byte", "double", "200", "FLOP of 16-bit MMAs in the time of a byte of memory">,
     Option<"flopPerLaunch", "flop-per-launch", "double", "2e9", "FLOP of 16-bit MMAs in the time of a launch">
   ];
