@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import tessera as tsr
+from threads import run_threads
 
 
 @tsr.function
@@ -24,23 +25,6 @@ def rows(x):
 
 def data(*shape):
     return np.random.default_rng(3).standard_normal(shape, np.float32)
-
-
-def run_threads(count, body):
-    failures = []
-
-    def guarded():
-        try:
-            body()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
 
 
 def test_several_threads_call():

@@ -37,23 +37,6 @@ def check(function, *arguments, result=None):
         assert good.all()
 
 
-def run_threads(count, body):
-    failures = []
-
-    def guarded():
-        try:
-            body()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
-
-
 def wait_for(condition, seconds=60.0):
     """Whether a condition holds in time."""
     done = threading.Event()

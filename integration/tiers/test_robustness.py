@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 import tessera as tsr
-from programs import check, data, make, run_threads, wait_for
+from programs import check, data, make, wait_for
+from threads import run_threads
 
 HEAD = """
 import os, signal, sys, threading, time
