@@ -67,7 +67,7 @@ def table(rows: list[Row], results: dict[str, dict], head: str) -> str:
             ]
         else:
             lines += [
-                "| attention | gradients | backward | ratio | TFLOP/s | with result | forward, backward | ratio |",
+                "| attention | backward | peer | ratio | TFLOP/s | forward, backward | peer | ratio |",
                 "| --- | --- | --- | --- | --- | --- | --- | --- |",
             ]
         alone, both, copied = [], [], []
@@ -85,7 +85,7 @@ def table(rows: list[Row], results: dict[str, dict], head: str) -> str:
             lines.append(f"| {row.name} | {text} | {rate:.0f} | {wide} |")
         lines += ["", f"Forward and backward: {_mean(both)}."]
         if alone:
-            lines += [f"Gradients beside backward alone: {_mean(alone)}."]
+            lines += [f"Backward alone: {_mean(alone)}."]
         if copied:
             lines += [f"Of a copy's rate: {_mean(copied)}."]
         lines += [""]

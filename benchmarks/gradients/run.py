@@ -3,9 +3,9 @@
 
     run.py [--seed N] [--draws N] [--only NAME…] [--jobs N] [--json FILE] [--table FILE.md]
 
-Tessera computes gradients from the arguments, and gradients with the result; PyTorch computes them
-backward from a saved forward pass, and forward and backward. Peers of attention are eager SDPA,
-whose backend PyTorch chooses, SDPA by cuDNN, and FlexAttention; of the others, torch.compile.
+Attention is called by PyTorch's autograd, as its peers are: backward from a saved forward pass, and
+forward and backward. Peers are eager SDPA, whose backend PyTorch chooses, SDPA by cuDNN, and
+FlexAttention. Other work is one function that returns results and gradients, beside torch.compile.
 Every gradient is compared with float64.
 
 Processes compile and check rows in parallel, and fill the caches on disk. Then one process measures
@@ -22,6 +22,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent import futures
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,6 @@ from gradients import programs, report  # noqa: E402
 from gradients.programs import Row  # noqa: E402
 
 WRAPPER = """
-
-@tsr.function
-def gradients({names}, g):
-    return tsr.vjp(draw)({names}, g)
-
 
 @tsr.function
 def both({names}, g):
@@ -170,10 +166,7 @@ def check(row: Row, got: list, given: list) -> dict:
         peers.define(program, program.lines, parts[:-1], "cuda"), parts, wanted, False
     )()
     found: dict[str, Any] = {"errors": {}}
-    floats = [at for at, tensor in enumerate(given[:-1]) if tensor.is_floating_point()]
-    for mine, at in zip(got, floats):
-        if at not in wanted:
-            continue
+    for mine, at in zip(got, wanted):
         argument = row.program.arguments[at]
         for axis, dim in enumerate(argument.dims):
             if dim in one:
@@ -189,6 +182,21 @@ def check(row: Row, got: list, given: list) -> dict:
     return found
 
 
+def own(row: Row, module: Any, given: list, saved: bool = False) -> Callable[[], list]:
+    """A call that computes the gradients by Tessera."""
+    wanted = _wanted(row, given)
+    if row.work == "attention":
+        call = backward(module.draw, given, wanted, saved)
+        return lambda: list(call())
+    floats = [at for at, tensor in enumerate(given[:-1]) if tensor.is_floating_point()]
+
+    def both() -> list:
+        found = module.both(*given)[1:]
+        return [found[floats.index(at)] for at in wanted]
+
+    return both
+
+
 def warm(row: Row, folder: Path, timed: bool) -> dict:
     """Compiles, checks, and fills the caches of the peers."""
     import torch
@@ -197,16 +205,10 @@ def warm(row: Row, folder: Path, timed: bool) -> dict:
     module = load(row, folder)
     start = time.perf_counter()
     try:
-        got = module.gradients(*given)
+        got = own(row, module, given)()
         torch.cuda.synchronize()
         found = {"first_s": time.perf_counter() - start}
-        got = list(got) if isinstance(got, tuple) else [got]
-        again = module.both(*given)[1:]
-        torch.cuda.synchronize()
         found |= check(row, got, given)
-        more = check(row, list(again), given)
-        if "failed" in more:
-            found["failed"] = more["failed"] + " (with the result)"
     except Exception as error:
         return {"failed": f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"}
     if timed:
@@ -228,10 +230,9 @@ def measure(row: Row, folder: Path) -> dict:
     given = arguments(row)
     wanted = _wanted(row, given)
     module = load(row, folder)
-    calls = {
-        "tessera": lambda: module.gradients(*given),
-        "tessera both": lambda: module.both(*given),
-    }
+    calls = {"tessera both": own(row, module, given)}
+    if row.work == "attention":
+        calls["tessera"] = own(row, module, given, saved=True)
     failed = {}
     for name, form in forms(row, given).items():
         calls[f"{name} both"] = backward(form, given, wanted, False)
