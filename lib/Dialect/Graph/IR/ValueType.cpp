@@ -21,9 +21,11 @@ static DenseSet<Operation *> usedOperations(func::FuncOp function) {
   return used;
 }
 
-Type gir::narrowValueType(func::FuncOp function) {
+Type gir::narrowValueType(func::FuncOp function, ArrayRef<Type> arguments) {
   if (numericsOption(function, "numerics") == "strict")
     return Type();
+  if (auto known = function->getAttrOfType<TypeAttr>(kValueTypeAttr))
+    return known.getValue();
   Type common;
   bool agree = true;
   auto note = [&](Type value) {
@@ -34,7 +36,7 @@ Type gir::narrowValueType(func::FuncOp function) {
     agree &= type.getIntOrFloatBitWidth() <= 16 && (!common || common == type);
     common = type;
   };
-  llvm::for_each(function.getArgumentTypes(), note);
+  llvm::for_each(arguments, note);
   llvm::for_each(function.getResultTypes(), note);
   // Redundant casts (to the same type, or without users) and casts to integers do not count. Those
   // of integers are values as others are.
@@ -48,4 +50,8 @@ Type gir::narrowValueType(func::FuncOp function) {
              cast.getInput().getType() == cast.getType();
   });
   return agree ? common : Type();
+}
+
+Type gir::narrowValueType(func::FuncOp function) {
+  return narrowValueType(function, function.getArgumentTypes());
 }

@@ -11,6 +11,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/Analysis/SavedValues.h"
 #include "tessera/Dialect/Graph/IR/Joint.h"
+#include "tessera/Dialect/Graph/IR/ValueType.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -289,6 +290,10 @@ private:
     if (failed(joint))
       return failure();
     function->removeAttr(gir::kJointAttr);
+    // Residuals do not change how exact the program is.
+    if (Type narrow = gir::narrowValueType(function, function.getArgumentTypes().take_front(
+                                                         joint->numInputs + joint->numCotangents)))
+      function->setAttr(gir::kValueTypeAttr, TypeAttr::get(narrow));
     std::string digest = digestOf(*joint);
     if (attribute.getAs<StringAttr>("part").getValue() == "backward") {
       auto text = attribute.getAs<StringAttr>("saved");
