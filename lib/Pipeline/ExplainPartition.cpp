@@ -69,13 +69,14 @@ std::optional<llvm::json::Object> tessera::reportPartition(ModuleOp module) {
   DictionaryAttr partition = partitionOf(module);
   if (!partition)
     return std::nullopt;
-  llvm::json::Object report{{"residuals", partition.getAs<StringAttr>("residuals").getValue()},
+  // The report outlives the attributes.
+  llvm::json::Object report{{"residuals", partition.getAs<StringAttr>("residuals").str()},
                             {"bytes", *numberOf(partition, "bytes")},
                             {"tuple", partition.contains("tuple")}};
   for (llvm::StringRef name : kLists) {
     llvm::json::Array list;
     for (auto entry : partition.getAs<ArrayAttr>(name).getAsRange<DictionaryAttr>()) {
-      llvm::json::Object one{{"value", entry.getAs<StringAttr>("value").getValue()},
+      llvm::json::Object one{{"value", entry.getAs<StringAttr>("value").str()},
                              {"type", typeText(entry.get("type"))}};
       for (llvm::StringRef field : {"bytes", "again", "result"})
         if (std::optional<int64_t> number = numberOf(entry, field))
