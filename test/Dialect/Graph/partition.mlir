@@ -130,3 +130,31 @@ func.func @policies(%x: !gir.tensor<64, 1024, f32>, %w: !gir.tensor<1024, 1024, 
 func.func @plain(%x: !gir.tensor<S, f32>, %g: !gir.tensor<S, f32>) -> !gir.tensor<S, f32> {
   return %g : !gir.tensor<S, f32>
 }
+
+// In a program of 16-bit values, one number of each row is saved: of exp(x - max) / sum, the backward part computes
+// exp(x - r) with r = max + log(sum). The forward part is as it was.
+// CHECK-LABEL: @narrow(
+// CHECK-SAME: -> (!gir.tensor<4096, 64, bf16>, !gir.tensor<4096, f32>)
+// CHECK-SAME: gir.value_type = bf16
+// CHECK: %[[MAX:.*]] = gir.reduce max %{{.*}} dims [1] {gir.reference}
+// CHECK: %[[SUM:.*]] = gir.reduce sum
+// CHECK: %[[LOG:.*]] = gir.map log(%[[SUM]])
+// CHECK: %[[R:.*]] = gir.map add(%[[MAX]], %[[LOG]])
+// CHECK: gir.map div
+// CHECK: %[[OUT:.*]] = gir.contract
+// CHECK-NEXT: return %[[OUT]], %[[R]]
+func.func @narrow(%q: !gir.tensor<4096, 64, bf16>, %k: !gir.tensor<4096, 64, bf16>, %v: !gir.tensor<4096, 64, bf16>, %g: !gir.tensor<4096, 64, bf16>) -> (!gir.tensor<4096, 64, bf16>, !gir.tensor<4096, 64, bf16>)
+    attributes {gir.joint = {part = "forward", inputs = 3, cotangents = 1, results = 1}} {
+  %0 = gir.contract %q, %k batch [] x [] over [1] x [1] : (!gir.tensor<4096, 64, bf16>, !gir.tensor<4096, 64, bf16>) -> !gir.tensor<4096, 4096, f32>
+  %1 = gir.reduce max %0 dims [1] : !gir.tensor<4096, 4096, f32> -> !gir.tensor<4096, f32>
+  %2 = gir.broadcast %1 dims [0] : !gir.tensor<4096, f32> -> !gir.tensor<4096, 4096, f32>
+  %3 = gir.map sub(%0, %2) : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  %4 = gir.map exp(%3) : (!gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  %5 = gir.reduce sum %4 dims [1] : !gir.tensor<4096, 4096, f32> -> !gir.tensor<4096, f32>
+  %6 = gir.broadcast %5 dims [0] : !gir.tensor<4096, f32> -> !gir.tensor<4096, 4096, f32>
+  %7 = gir.map div(%4, %6) : (!gir.tensor<4096, 4096, f32>, !gir.tensor<4096, 4096, f32>) -> !gir.tensor<4096, 4096, f32>
+  %8 = gir.cast %7 : !gir.tensor<4096, 4096, f32> -> !gir.tensor<4096, 4096, bf16>
+  %9 = gir.contract %8, %v batch [] x [] over [1] x [0] : (!gir.tensor<4096, 4096, bf16>, !gir.tensor<4096, 64, bf16>) -> !gir.tensor<4096, 64, bf16>
+  %10 = gir.contract %8, %g batch [] x [] over [0] x [0] : (!gir.tensor<4096, 4096, bf16>, !gir.tensor<4096, 64, bf16>) -> !gir.tensor<4096, 64, bf16>
+  return %9, %10 : !gir.tensor<4096, 64, bf16>, !gir.tensor<4096, 64, bf16>
+}

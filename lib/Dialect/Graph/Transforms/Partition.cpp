@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Graph/Transforms/Passes.h"
 
+#include "Normalization.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/Graph/Analysis/SavedValues.h"
 #include "tessera/Dialect/Graph/IR/Joint.h"
@@ -86,12 +87,16 @@ static void updateType(func::FuncOp function) {
                                              block.getTerminator()->getOperandTypes()));
 }
 
-/// Finds the exponents from which a maximum is subtracted. Returns false if something else uses it.
-static bool findExponents(Value maximum, Value of, SmallVector<Operation *> &exponents) {
+/// Finds the exponents from which a maximum is subtracted. Returns false if something else uses it,
+/// but for `r` = max + log(sum), which is the same for other numbers in the place of the maximum if
+/// the sum is relative to them, too.
+static bool findExponents(Value maximum, Value of, Value r, SmallVector<Operation *> &exponents) {
   return llvm::all_of(maximum.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (isa<gir::BroadcastOp>(user))
-      return findExponents(user->getResult(0), of, exponents);
+      return findExponents(user->getResult(0), of, r, exponents);
+    if (r && user == r.getDefiningOp())
+      return true;
     auto map = dyn_cast<gir::MapOp>(user);
     if (!map || map.getScalarOp() != ScalarOp::Sub || use.getOperandNumber() != 1 ||
         map->getOperand(0) != of)
@@ -104,14 +109,35 @@ static bool findExponents(Value maximum, Value of, SmallVector<Operation *> &exp
   });
 }
 
+/// Whether the sum in `r` = max + log(sum) only divides exponentials of its rows.
+static bool isOnlyDivisor(Value r) {
+  Value sum = r.getDefiningOp()->getOperand(1).getDefiningOp()->getOperand(0);
+  return llvm::all_of(sum.getUsers(), [&](Operation *user) {
+    if (user == r.getDefiningOp()->getOperand(1).getDefiningOp())
+      return true;
+    return isa<gir::BroadcastOp>(user) && llvm::all_of(user->getUses(), [&](OpOperand &use) {
+             auto map = dyn_cast<gir::MapOp>(use.getOwner());
+             return map && map.getScalarOp() == ScalarOp::Div && use.getOperandNumber() == 1 &&
+                    map->getOperand(0) == sum.getDefiningOp<gir::ReduceOp>().getInput();
+           });
+  });
+}
+
 /// Marks maxima of rows that only exponents are relative to, and these exponents: in neither part
 /// both the maximum and what it is of are at hand.
 static void markReferences(ArrayRef<Saved> saved) {
   for (const Saved &one : saved) {
     auto reduce = one.first.getDefiningOp<gir::ReduceOp>();
+    Value r;
+    if (gir::ReduceOp max = gir::maximumOf(one.first)) {
+      if (!isOnlyDivisor(one.first))
+        continue;
+      reduce = max;
+      r = one.first;
+    }
     SmallVector<Operation *> exponents;
     if (!reduce || one.second || reduce.getReduceOp() != tessera::ReduceOp::Max ||
-        !findExponents(reduce, reduce.getInput(), exponents))
+        !findExponents(reduce, reduce.getInput(), r, exponents))
       continue;
     UnitAttr unit = UnitAttr::get(reduce.getContext());
     reduce->setAttr(gir::kReferenceAttr, unit);
@@ -273,6 +299,17 @@ static FailureOr<gir::JointFunction> jointFunction(func::FuncOp function,
   return joint;
 }
 
+/// Whether the maxima and the sums of all these rows are residuals.
+static bool areSaved(const gir::SavedValues &choice, ArrayRef<gir::Normalization> rows) {
+  auto isSaved = [&](Value value) {
+    return llvm::any_of(choice.saved,
+                        [&](const gir::SavedValue &one) { return one.value == value; });
+  };
+  return llvm::all_of(rows, [&](gir::Normalization one) {
+    return isSaved(one.max.getResult()) && isSaved(one.sum.getResult());
+  });
+}
+
 namespace {
 struct Partition : gir::impl::GraphPartitionBase<Partition> {
   using GraphPartitionBase::GraphPartitionBase;
@@ -294,11 +331,18 @@ private:
     if (Type narrow = gir::narrowValueType(function, function.getArgumentTypes().take_front(
                                                          joint->numInputs + joint->numCotangents)))
       function->setAttr(gir::kValueTypeAttr, TypeAttr::get(narrow));
+    SmallVector<gir::Normalization> rows;
+    if (function->hasAttr(gir::kValueTypeAttr)) // others keep the digits of f32
+      rows = gir::findNormalizations(*joint);
     std::string digest = digestOf(*joint);
     if (attribute.getAs<StringAttr>("part").getValue() == "backward") {
       auto text = attribute.getAs<StringAttr>("saved");
-      FailureOr<SmallVector<Saved>> saved =
-          parseSaved(*joint, text ? text.getValue() : StringRef(), digest);
+      StringRef list = text ? text.getValue() : StringRef();
+      if (!rows.empty() && !list.starts_with(digest)) {
+        gir::subtractLogSums(*joint, rows);
+        digest = digestOf(*joint);
+      }
+      FailureOr<SmallVector<Saved>> saved = parseSaved(*joint, list, digest);
       if (failed(saved))
         return failure();
       markReferences(*saved);
@@ -308,6 +352,11 @@ private:
     if (auto limit = attribute.getAs<IntegerAttr>("bytes"))
       costs.mostBytes = double(limit.getInt());
     gir::SavedValues choice = gir::chooseSavedValues(*joint, costs);
+    if (!rows.empty() && areSaved(choice, rows)) {
+      gir::subtractLogSums(*joint, rows);
+      digest = digestOf(*joint);
+      choice = gir::chooseSavedValues(*joint, costs);
+    }
     SmallVector<Saved> saved;
     for (const gir::SavedValue &one : choice.saved)
       saved.push_back({one.value, joint->resultOf(one.value)});

@@ -78,7 +78,10 @@ def GraphPartition : Pass<"gir-partition", "::mlir::func::FuncOp"> {
     and what is computed from it element by element, is never saved; statistics of its rows are.
     A maximum of rows that is saved, and that only exponents are relative to, is marked
     (`gir.reference`), and so are these exponents (`gir.at_most_zero`): the gauge of a stream can be
-    stored in its place, and exponentials relative to it cannot overflow.
+    stored in its place, and exponentials relative to it cannot overflow. If all values are of a
+    16-bit type (`gir.value_type`, of the whole function), and the maxima and sums of rows of
+    exp(x - max) / sum are saved, one number of each row is saved instead, r = max + log(sum), and
+    the backward part computes exp(x - r).
 
     `gir.materialize` is always saved, and nothing that is computed from a `gir.recompute`
     (checkpoint policies). `bytes` in the attribute limits the residuals: what is saved costs more
