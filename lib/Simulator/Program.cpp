@@ -480,8 +480,11 @@ LogicalResult Compiler::compileWgmma(tile::WgmmaOp mma) {
     step.in = {slotOf(mma.getAcc())};
     if (!mma.getLhsStage())
       step.in.push_back(slotOf(mma.getLhs()));
+    bool isLeft = operands.empty();
+    bool isTransposed = isLeft ? mma.getLhsTransposed() : mma.getRhsTransposed();
     operands.push_back(
-        {step.out[0], access->places, cast<tile::BufferType>(read.buffer.getType()).getTile()});
+        {step.out[0], isTransposed ? tiles.placesOf(read.layout.transpose({1, 0})) : access->places,
+         isLeft ? mma.getLeft() : mma.getRightBuffer().getTile()});
   }
   TileCompiler::Operand acc{slotOf(mma.getAcc()), tiles.placesOf(mma.getAcc()),
                             cast<RankedTensorType>(mma.getAcc().getType())};

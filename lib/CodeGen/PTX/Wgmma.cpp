@@ -74,7 +74,7 @@ static SmallVector<unsigned> registersOf(const Layout &tile, const Layout &fragm
 KernelEmitter::WgmmaOperand KernelEmitter::wgmmaOperand(tile::WgmmaOp mma, Value buffer,
                                                         Value stage, unsigned over,
                                                         int64_t leading) {
-  auto type = cast<tile::BufferType>(buffer.getType());
+  tile::BufferType type = over == 0 ? mma.getRightBuffer() : mma.getLeftBuffer();
   SharedMatrix matrix = *tile::groupMatrix(type, over, mma.getParts(), mma.getSpread());
   if (leading)
     matrix.leading = leading;

@@ -243,3 +243,29 @@ tile.kernel @tf32_across(%i: index) grid 1 {
   %0 = tile.wgmma %x[%i], %w[%i], %zero : !a, !b, !s
   tile.return
 }
+
+// -----
+
+#left = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:64 d1:64">
+#a = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32] -> d0:64 d1:64">
+!b = !tile.buffer<2, tensor<64x64xbf16, #a>>
+!s = tensor<64x64xf32, #left>
+tile.kernel @transposed_registers(%i: index) grid 1 {
+  %x = tile.alloc : !b
+  %zero = tile.constant 0.0 : f32 : !s
+  %p = tile.constant 1.0 : bf16 : tensor<64x64xbf16, #left>
+  // expected-error @+1 {{expected lhs in a buffer for lhs_transposed, got 'tensor<64x64xbf16}}
+  %0 = tile.wgmma %p, %x[%i], %zero lhs_transposed : tensor<64x64xbf16, #left>, !b, !s
+  tile.return
+}
+
+// -----
+
+#row = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] warp[d0:64, d0:128] -> d0:256">
+#memory = #tile.layout<"offset[d0:1, d0:2, d0:4, d0:8, d0:16, d0:32, d0:64, d0:128] -> d0:256">
+tile.kernel @transposed_row(%i: index) grid 1 {
+  %x = tile.alloc : !tile.buffer<1, tensor<256xbf16, #memory>>
+  // expected-error @+1 {{expected a whole matrix for `transposed`, got 'tensor<256xbf16}}
+  %0 = tile.shared_load %x[%i] transposed : <1, tensor<256xbf16, #memory>> -> tensor<256xbf16, #row>
+  tile.return
+}

@@ -6,6 +6,7 @@
 #a2 = #tile.layout<"offset[d1:1, d1:2, d1:4, d1:8, d1:16, d1:32, d0:1+d1:8, d0:2+d1:16, d0:4+d1:32, d0:8, d0:16, d0:32, d0:64] -> d0:128 d1:64">
 #sums2 = #tile.layout<"register[d1:1, d0:8, d1:8, d1:16, d1:32, d0:64] lane[d1:2, d1:4, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:128 d1:64">
 #rows = #tile.layout<"register[d0:8, d0:64] lane[0, 0, d0:1, d0:2, d0:4] warp[d0:16, d0:32] -> d0:128">
+#wide = #tile.layout<"register[d1:1, d1:2, d1:4, d0:1, d0:2, d0:4] lane[d1:8, d1:16, d1:32, d1:64, d0:8] warp[d0:16, d0:32] -> d0:64 d1:128">
 !b = !tile.buffer<2, tensor<64x64xbf16, #a>>
 !s = tensor<64x64xf32, #sums>
 !b2 = !tile.buffer<2, tensor<128x64xbf16, #a2>>
@@ -72,5 +73,22 @@ tile.kernel @fences() grid 1 launch <num_warps = 4> {
   tile.wgmma_wait 1 after %rows : tensor<128xf32, #rows>
   // CHECK: tile.wgmma_wait 0, %{{.*}} : tensor<128x64xf32, #{{[a-z0-9]*}}> after %{{.*}} : tensor<128xf32, #{{[a-z0-9]*}}>
   %3 = tile.wgmma_wait 0, %2 : !s2 after %rows : tensor<128xf32, #rows>
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @transposed
+tile.kernel @transposed(%n: index) grid 1 launch <num_warps = 4> {
+  %c0 = arith.constant 0 : index
+  %x = tile.alloc offset 0 : !b2
+  %zero = tile.constant 0.0 : f32 : !s
+  %left = tile.alloc offset 32768 : !b
+  // CHECK: tile.wgmma {{.*}}, %{{[a-z0-9_]*}} lhs_transposed :
+  %0 = tile.wgmma %left[%c0], %left[%c0], %zero lhs_transposed : !b, !b, !s
+  // CHECK: tile.wgmma {{.*}}, %{{[a-z0-9_]*}} lhs_transposed rhs_transposed fence :
+  %1 = tile.wgmma %left[%c0], %left[%c0], %0 lhs_transposed rhs_transposed fence : !b, !b, !s
+  tile.wgmma_commit
+  tile.wgmma_wait 0
+  // CHECK: tile.shared_load %{{.*}} transposed : <2, tensor<128x64xbf16, #{{.*}}>> -> tensor<64x128xbf16, #{{.*}}>
+  %2 = tile.shared_load %x[%c0] transposed : !b2 -> tensor<64x128xbf16, #wide>
   tile.return
 }

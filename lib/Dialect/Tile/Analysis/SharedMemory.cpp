@@ -81,15 +81,21 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
       })
       .Case([&](tile::WgmmaOp mma) {
         // A warpgroup reads together; each warp is taken to read what its accumulator needs.
-        RankedTensorType left = mma.getLeft(), right = mma.getRhs().getType().getTile();
+        RankedTensorType left = mma.getLeft(), right = mma.getRightBuffer().getTile();
         unsigned bits = 8 * mma.getRhs().getType().getElementBytes(),
                  warps = tile::layoutOf(mma.getAcc())->in().size(Dim::Warp);
         unsigned parts = mma.getParts();
         tile::Spread spread = mma.getSpread();
+        // The layout of elements of the stage.
+        auto inStage = [](const Layout &layout, bool isTransposed) {
+          return isTransposed ? layout.transpose({1, 0}) : layout;
+        };
         Accesses accesses;
-        if (mma.getLhsStage())
-          accesses.push_back({op, mma.getLhs(), mma.getLhsStage(), false,
-                              *tile::groupLeft(left.getShape(), bits, warps, parts, spread)});
+        if (mma.getLhsStage()) {
+          Layout rows = *tile::groupLeft(left.getShape(), bits, warps, parts, spread);
+          accesses.push_back(
+              {op, mma.getLhs(), mma.getLhsStage(), false, inStage(rows, mma.getLhsTransposed())});
+        }
         Layout columns =
             mmaOperandB(right.getDimSize(0) / parts, right.getDimSize(1) / spread.along(1), bits) *
             Layout::broadcast(Dim::Warp, warps);
@@ -98,7 +104,8 @@ SmallVector<BufferAccess, 2> tessera::bufferAccesses(Operation *op) {
         else if (spread.blocks > 1)
           columns = columns * (spread.dim == 1 ? Layout::strided(Dim::Block, Dim::D1, spread.blocks)
                                                : Layout::broadcast(Dim::Block, spread.blocks));
-        accesses.push_back({op, mma.getRhs(), mma.getRhsStage(), false, columns});
+        accesses.push_back(
+            {op, mma.getRhs(), mma.getRhsStage(), false, inStage(columns, mma.getRhsTransposed())});
         return accesses;
       })
       .Default([](Operation *) { return Accesses(); });

@@ -134,6 +134,8 @@ LogicalResult SharedLoadOp::verify() {
     return failure();
   if (getShift() && getAt())
     return emitOpError("expected a whole tile for a shift, got a slice");
+  if (getTransposed() && (getShift() || getAt() || getType().getRank() != 2))
+    return emitOpError() << "expected a whole matrix for `transposed`, got " << getType();
   bool isBounded = getFrom() || getBelow();
   if (isBounded != getPad().has_value())
     return emitOpError("expected a pad with `from` or `below`, and none without");
@@ -144,9 +146,10 @@ LogicalResult SharedLoadOp::verify() {
     return emitOpError() << "expected a pad of type " << getType().getElementType() << ", got "
                          << cast<TypedAttr>(*getPad()).getType();
   if (!getAt()) {
-    if (failed(verifyStage(*this, "a result", getBuffer().getType(), getType())))
+    BufferType source = getSource();
+    if (failed(verifyStage(*this, "a result", source, getType())))
       return failure();
-    return verifyWithinCta(*this, getBuffer().getType(), *layoutOf(getResult()));
+    return verifyWithinCta(*this, source, *layoutOf(getResult()));
   }
   if (failed(verifySlice(*this, getBuffer().getType().getTile().getShape(), getType().getShape(),
                          *getAt())))
@@ -154,8 +157,15 @@ LogicalResult SharedLoadOp::verify() {
   return verifyTile(*this, "a result", getBuffer().getType(), getType());
 }
 
+BufferType SharedLoadOp::getSource() {
+  BufferType buffer = getBuffer().getType();
+  return getTransposed() ? buffer.getTransposed() : buffer;
+}
+
 Layout SharedLoadOp::getElementLayout() {
   Layout layout = *layoutOf(getResult());
+  if (getTransposed())
+    return layout.transpose({1, 0});
   Space whole = spaceOf(getBuffer().getType().getTile().getShape());
   gf2::Vectors columns;
   for (uint64_t column : layout.columns())

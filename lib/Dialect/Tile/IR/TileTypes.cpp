@@ -233,6 +233,14 @@ Layout BufferType::getMemory() const {
   return cast<LayoutAttr>(getTile().getEncoding()).getValue();
 }
 
+BufferType BufferType::getTransposed() const {
+  RankedTensorType tile = getTile();
+  auto layout = LayoutAttr::get(getContext(), getMemory().transpose({1, 0}));
+  return BufferType::get(getContext(), getStages(),
+                         RankedTensorType::get({tile.getDimSize(1), tile.getDimSize(0)},
+                                               tile.getElementType(), layout));
+}
+
 bool BufferType::isInOrder() const {
   Layout memory = getMemory();
   uint64_t inside = memory.in().size(Dim::Offset) - 1;

@@ -100,8 +100,9 @@ static LogicalResult verifyUses(WgmmaOp op, Value acc, llvm::SmallPtrSetImpl<OpO
 
 bool WgmmaOp::canJoin(WgmmaOp next) {
   return getLhsStage() && next.getLhs() == getLhs() && next.getLhsStage() == getLhsStage() &&
-         next.getRhsStage() == getRhsStage() && next.getRhs().getType() == getRhs().getType() &&
-         next.getAcc() != getResult() && next.getAcc().getType() == getAcc().getType();
+         next.getRhsStage() == getRhsStage() && next.getRightBuffer() == getRightBuffer() &&
+         next.getLhsTransposed() == getLhsTransposed() && next.getAcc() != getResult() &&
+         next.getAcc().getType() == getAcc().getType();
 }
 
 bool WgmmaOp::isJoinedToPrevious() {
@@ -140,12 +141,14 @@ static LogicalResult verifyJoin(WgmmaOp op) {
 }
 
 LogicalResult WgmmaOp::verify() {
-  RankedTensorType lhs = getLeft(), rhs = getRhs().getType().getTile(), acc = tileType(getAcc());
-  auto left = dyn_cast<BufferType>(getLhs().getType());
+  RankedTensorType lhs = getLeft(), rhs = getRightBuffer().getTile(), acc = tileType(getAcc());
+  BufferType left = getLeftBuffer();
   if (bool(left) != bool(getLhsStage()))
     return emitOpError()
            << "expected a stage for lhs in a buffer and none for lhs in registers, got "
            << getLhs().getType();
+  if (getLhsTransposed() && !left)
+    return emitOpError() << "expected lhs in a buffer for lhs_transposed, got " << lhs;
   if (lhs.getRank() != 2 || rhs.getRank() != 2 || (acc.getRank() != 2 && acc.getRank() != 3))
     return emitOpError() << "expected matrices, got ranks " << lhs.getRank() << ", "
                          << rhs.getRank() << " and " << acc.getRank();
@@ -176,7 +179,7 @@ LogicalResult WgmmaOp::verify() {
                          << " warps, got " << lhs;
   if (left && !groupMatrix(left, /*over=*/1, getParts(), spread))
     return emitOpError() << "expected a layout that wgmma reads for lhs, got " << left;
-  if (!groupMatrix(getRhs().getType(), /*over=*/0, getParts(), spread))
+  if (!groupMatrix(getRightBuffer(), /*over=*/0, getParts(), spread))
     return emitOpError() << "expected a layout that wgmma reads for rhs, got "
                          << getRhs().getType();
   for (Value buffer : {Value(getLhs()), Value(getRhs())}) {
@@ -201,9 +204,10 @@ LogicalResult WgmmaOp::inferReturnTypes(MLIRContext *, std::optional<Location>, 
 Spread WgmmaOp::getSpread() { return getParts() > 1 ? Spread() : spreadOf(getAcc()); }
 
 int64_t WgmmaOp::getAlignment(Value buffer) {
-  auto type = cast<BufferType>(buffer.getType());
+  bool isRight = buffer == getRhs();
   std::optional<SharedMatrix> matrix =
-      groupMatrix(type, /*over=*/buffer == getRhs() ? 0 : 1, getParts(), getSpread());
+      groupMatrix(isRight ? getRightBuffer() : getLeftBuffer(),
+                  /*over=*/isRight ? 0 : 1, getParts(), getSpread());
   return matrix ? matrix->stride : 1;
 }
 

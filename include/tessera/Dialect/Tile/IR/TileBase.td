@@ -129,6 +129,8 @@ def Tile_BufferType : TypeDef<Tile_Dialect, "Buffer"> {
     int64_t getAllBytes() const { return (getStages() - 1) * getStride() + getBytes(); }
     /// (block, offset) -> element.
     ::tessera::Layout getMemory() const;
+    /// The same memory of matrices, seen with rows as columns.
+    BufferType getTransposed() const;
     /// Whether the tile has rank 1 and a CTA holds a contiguous range of it in order.
     bool isInOrder() const;
   }];

@@ -89,10 +89,12 @@ def Tile_SharedLoadOp : Tile_Op<"shared_load", [AttrSizedOperandSegments, Memory
     Each thread loads the elements that the result's layout gives it; the two layouts decide by which instructions
     (planLoad of lib/Layout). A result that is smaller than the stage's tile is a slice of it; each offset in `at` is
     a multiple of the result's size in that dimension. `shift` is as in `tile.shared_store`. Of a tile of rank 1,
-    elements before `from` and from `below` on are not loaded: they are `pad`.
+    elements before `from` and from `below` on are not loaded: they are `pad`. With `transposed`, the result is the
+    transpose of a whole tile.
 
     ```mlir
     %a = tile.shared_load %b[%stage] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x64xbf16, #fragments>
+    %t = tile.shared_load %b[%stage] transposed : <3, tensor<64x128xbf16, #memory>> -> tensor<128x64xbf16, #fragments>
     %a2 = tile.shared_load %b[%stage] at [0, 32] : <3, tensor<64x64xbf16, #memory>> -> tensor<64x16xbf16, #fragments>
     %r = tile.shared_load %c[%stage] shift %s below %n pad 0.0 : bf16
        : <1, tensor<4096xbf16, #memory>, slack 8> -> tensor<4096xbf16, #rows>
@@ -101,20 +103,24 @@ def Tile_SharedLoadOp : Tile_Op<"shared_load", [AttrSizedOperandSegments, Memory
     ```
   }];
   let arguments = (ins Tile_BufferType:$buffer, Index:$stage, Optional<Index>:$shift, Optional<Index>:$from,
-                       Optional<Index>:$below, OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<TypedAttrInterface>:$pad);
+                       Optional<Index>:$below, OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<TypedAttrInterface>:$pad,
+                       UnitAttr:$transposed);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $buffer `[` $stage `]` (`at` $at^)? (`shift` $shift^)? (`from` $from^)? (`below` $below^)? (`pad` $pad^)? attr-dict
+    $buffer `[` $stage `]` (`transposed` $transposed^)? (`at` $at^)? (`shift` $shift^)? (`from` $from^)?
+    (`below` $below^)? (`pad` $pad^)? attr-dict
     `:` type($buffer) `->` type($result)
   }];
   let builders = [ OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$buffer, "::mlir::Value":$stage,
                                   CArg<"::mlir::DenseI64ArrayAttr", "nullptr">:$at), [{
     build($_builder, $_state, type, buffer, stage, /*shift=*/::mlir::Value(), /*from=*/::mlir::Value(),
-          /*below=*/::mlir::Value(), at, /*pad=*/nullptr);
+          /*below=*/::mlir::Value(), at, /*pad=*/nullptr, /*transposed=*/false);
   }]> ];
   let extraClassDeclaration = [{
     /// The result's layout as a map to elements of the stage's tile, relative to the slice's first element.
     ::tessera::Layout getElementLayout();
+    /// The buffer, seen as the result is.
+    ::tessera::tile::BufferType getSource();
     /// The slice's first element in the stage's tile, packed: others differ from it by added bits.
     uint64_t getFirstElement();
   }];

@@ -28,6 +28,8 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
     accumulator of that split. With M×N, each CTA may have some of the rows or columns of the accumulator, and of the
     operand that they come from.
 
+    With `lhs_transposed` or `rhs_transposed`, a stage holds the transpose of the operand.
+
     With `join`, the same instructions compute the next operation, a `tile.wgmma` with the same `lhs`
     (`tile-join-wgmma`). Its value is the distance in bytes from `rhs` to that of the next operation.
 
@@ -44,17 +46,27 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [MemoryEffects<[MemRead, MemWrite]>,
   }];
   let arguments = (ins AnyTypeOf<[Tile_BufferType, Tile_TileType]>:$lhs, Optional<Index>:$lhsStage, Tile_BufferType:$rhs,
                        Index:$rhsStage, Tile_TileType:$acc, OptionalAttr<I64Attr>:$join,
-                       UnitAttr:$fence, UnitAttr:$fence_rows);
+                       UnitAttr:$fence, UnitAttr:$fence_rows, UnitAttr:$lhs_transposed, UnitAttr:$rhs_transposed);
   let results = (outs Tile_TileType:$result);
   let assemblyFormat = [{
-    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc (`join` $join^)? (`fence` $fence^)?
-    (`fence_rows` $fence_rows^)? attr-dict
+    $lhs (`[` $lhsStage^ `]`)? `,` $rhs `[` $rhsStage `]` `,` $acc (`lhs_transposed` $lhs_transposed^)?
+    (`rhs_transposed` $rhs_transposed^)? (`join` $join^)? (`fence` $fence^)? (`fence_rows` $fence_rows^)? attr-dict
     `:` type($lhs) `,` type($rhs) `,` type($acc)
   }];
   let extraClassDeclaration = [{
+    /// The left operand in shared memory, if it is there.
+    ::tessera::tile::BufferType getLeftBuffer() {
+      auto buffer = ::llvm::dyn_cast<::tessera::tile::BufferType>(getLhs().getType());
+      return buffer && getLhsTransposed() ? buffer.getTransposed() : buffer;
+    }
+    /// The right operand in shared memory.
+    ::tessera::tile::BufferType getRightBuffer() {
+      ::tessera::tile::BufferType buffer = getRhs().getType();
+      return getRhsTransposed() ? buffer.getTransposed() : buffer;
+    }
     /// The left operand's tile, in shared memory or in registers.
     ::mlir::RankedTensorType getLeft() {
-      auto buffer = ::llvm::dyn_cast<::tessera::tile::BufferType>(getLhs().getType());
+      ::tessera::tile::BufferType buffer = getLeftBuffer();
       return buffer ? buffer.getTile() : ::llvm::cast<::mlir::RankedTensorType>(getLhs().getType());
     }
     /// The number of splits of K, and the shape M×N of one.

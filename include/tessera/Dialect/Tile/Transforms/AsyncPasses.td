@@ -133,6 +133,7 @@ def TileLowerTmaLoads : Pass<"tile-lower-tma-loads", "::mlir::ModuleOp"> {
     - a load whose only use is a cast to tf32 has stages of tf32: the copy rounds;
     - the number of stages is reduced until they fit into shared memory;
     - a second loop that continues with the same tiles takes them from the same stages;
+    - a tile of 16-bit elements and its transpose, both operands of MMAs, are in the same stages;
     - in a persistent kernel, the loads continue with the next output tile during the epilogue.
 
     **Input form.** Kernels with layouts, for a chip with TMA.
@@ -302,6 +303,11 @@ def TileLowerWgmma : Pass<"tile-lower-wgmma", "::mlir::ModuleOp"> {
     | the loop only adds to it | the MMAs of one iteration stay in flight during the next; the loads that refill a stage follow this wait |
     | the next iteration reads it after its own first MMA | after that MMA |
     | anything else | before the first use, with later MMAs in flight |
+
+    An MMA of two stages that follows elementwise work on the result of the first MMA of the
+    iteration moves up behind that MMA, if threads have registers for both results: it runs under
+    the work. ptxas requires that no MMA runs while threads compute a left operand in registers:
+    MMAs with such operands then move behind the last one of them.
 
     **Input form.** Kernels with `wgmma = 1`, after `tile-lower-layout-conversions`.
 

@@ -4,6 +4,9 @@
 // tile: it copies a box into a stage of shared memory, swizzled so that fragments are read without
 // bank conflicts, and arrives at the full barrier of the stage.
 //
+// An iteration may need a tile and its transpose, as operands of several contractions. wgmma reads
+// both from one stage.
+//
 // A loop has the loads of several iterations in flight, in a ring of stages. All loads of an
 // iteration share one full barrier; in kernels with wgmma the operands of each contraction have
 // their own. A CTA barrier precedes the refill of a stage (ReleaseStages.cpp replaces it by empty
@@ -80,6 +83,8 @@ private:
     return remarks ? missed(load, kPass, name) : remark::detail::InFlightRemark();
   }
   Value number(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+  /// Finds loads of tiles whose transposes other loads have.
+  void shareStages();
   /// Assigns the loads to full barriers.
   void groupByBarrier();
   /// Finds the loops that continue all loads of this one: over blocks without a mask, and over the
@@ -227,10 +232,15 @@ uint64_t TmaLoader::find() {
                     isSame))
     return 0;
   for (auto load : loop.getBody()->getOps<LoadOp>())
-    if (std::optional<PipelinedLoad> match = matchLoad(load)) {
+    if (std::optional<PipelinedLoad> match = matchLoad(load))
       found.push_back(*match);
-      bytes += match->type.getAllBytes();
-    }
+  llvm::stable_sort(found, [](const PipelinedLoad &a, const PipelinedLoad &b) {
+    return firstUse(a.result())->isBeforeInBlock(firstUse(b.result()));
+  });
+  shareStages();
+  for (const PipelinedLoad &load : found)
+    if (!load.transposeOf)
+      bytes += load.type.getAllBytes();
   groupByBarrier();
   findContinuations();
   // Released stages have empty barriers, too. An array of mbarriers is aligned to 16 bytes.
@@ -275,20 +285,46 @@ static bool dependsOn(Operation *op, Operation *other) {
   return op != other && made.contains(other);
 }
 
+/// Whether two loads have the same elements, the second one transposed, for contractions.
+static bool areTransposes(const PipelinedLoad &load, const PipelinedLoad &other) {
+  LoadOp a = load.load, b = other.load;
+  auto isOperand = [](const PipelinedLoad &each) {
+    return !each.rounding && !each.transposeOf &&
+           getElementTypeOrSelf(each.result()).getIntOrFloatBitWidth() == 16 &&
+           llvm::all_of(each.result().getUsers(), llvm::IsaPred<MmaOp>);
+  };
+  return isOperand(load) && isOperand(other) && a.getView() == b.getView() &&
+         a.getCoords() == b.getCoords() && a.getDims().size() == 2 &&
+         llvm::equal(a.getDims(), llvm::reverse(b.getDims())) &&
+         a.getPad().has_value() == b.getPad().has_value() &&
+         load.type.getTransposed() == other.type;
+}
+
+/// wgmma transposes operands of 16 bits.
+void TmaLoader::shareStages() {
+  for (unsigned i = 0; hasGroups && i < found.size(); ++i)
+    for (unsigned first = 0; first < i && !found[i].transposeOf; ++first)
+      if (areTransposes(found[first], found[i]))
+        found[i].transposeOf = first;
+}
+
 /// With wgmma, an operand whose first use depends on another contraction has a barrier of its own:
 /// the wait for it stands there. A group is in order of first uses.
 void TmaLoader::groupByBarrier() {
-  auto firstUserOf = [](const PipelinedLoad &load) { return firstUse(load.result()); };
-  llvm::stable_sort(found, [&](const PipelinedLoad &a, const PipelinedLoad &b) {
-    return firstUserOf(a)->isBeforeInBlock(firstUserOf(b));
-  });
   for (auto [i, load] : llvm::enumerate(found)) {
-    Operation *firstUser = firstUserOf(load);
+    if (load.transposeOf)
+      continue;
+    // Of a tile and its transpose, the use that waits for less decides.
+    SmallVector<Operation *> users = {firstUse(load.result())};
+    for (const PipelinedLoad &other : found)
+      if (other.transposeOf == i)
+        users.push_back(firstUse(other.result()));
     auto *known = llvm::find_if(groups, [&](const BarrierGroup &each) {
-      return !hasGroups || !dependsOn(firstUser, each.firstUser);
+      return !hasGroups ||
+             llvm::any_of(users, [&](Operation *user) { return !dependsOn(user, each.firstUser); });
     });
     if (known == groups.end())
-      known = &groups.emplace_back(BarrierGroup{firstUser, {}, Value()});
+      known = &groups.emplace_back(BarrierGroup{users.front(), {}, Value()});
     known->loads.push_back(i);
   }
 }
@@ -305,7 +341,8 @@ std::optional<PipelinedLoad> TmaLoader::matchInContinuation(scf::ForOp next,
         coordsAtIteration(other, next, loop.getInductionVar()) ==
             SmallVector<Value>(load.getCoords()) &&
         bool(roundingOf(converted)) == bool(match.rounding))
-      return PipelinedLoad{other, converted, match.type, Value(), roundingOf(converted)};
+      return PipelinedLoad{
+          other, converted, match.type, Value(), roundingOf(converted), match.transposeOf};
   }
   return std::nullopt;
 }
@@ -388,7 +425,8 @@ scf::ForOp TmaLoader::rewrite() {
     return tiles ? tiles : loop;
   for (auto [i, each] : llvm::enumerate(found)) {
     LoadOp load = each.load;
-    each.buffer = AllocOp::create(builder, loc, each.type);
+    each.buffer = each.transposeOf ? found[*each.transposeOf].buffer
+                                   : Value(AllocOp::create(builder, loc, each.type));
     bool isBounded =
         load.getPad().has_value() || llvm::any_of(continuations, [i = i](const Continuation &next) {
           return LoadOp(next.loads[i].load).getPad().has_value();
@@ -488,9 +526,10 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
   for (PipelinedLoad &load : taken) {
     Value result = load.result();
     builder.setInsertionPoint(firstUse(result));
-    Value read = SharedLoadOp::create(builder, load.converted->getLoc(), result.getType(),
-                                      load.buffer, carried[0]);
-    result.replaceAllUsesWith(read);
+    auto read = SharedLoadOp::create(builder, load.converted->getLoc(), result.getType(),
+                                     load.buffer, carried[0]);
+    read.setTransposed(load.transposeOf.has_value());
+    result.replaceAllUsesWith(read.getResult());
     if (load.rounding)
       load.rounding->erase();
     if (load.converted != load.load)

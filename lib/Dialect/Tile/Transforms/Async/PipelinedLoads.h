@@ -20,6 +20,8 @@ struct PipelinedLoad {
   BufferType type;
   mlir::Value buffer;
   mlir::Operation *rounding = nullptr; // the cast to tf32 that the copy does, or null
+  /// The number of the load of the transposed tile, whose stages this one reads.
+  std::optional<unsigned> transposeOf = std::nullopt;
 
   /// What the program reads from the stages.
   mlir::Value result() const { return (rounding ? rounding : converted)->getResult(0); }

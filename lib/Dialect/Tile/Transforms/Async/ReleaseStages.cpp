@@ -82,7 +82,7 @@ std::optional<Release> StageReleaser::matchRelease(WgmmaOp mma) {
   }
   // The next iteration waits for what the loop carries.
   auto loop = dyn_cast<scf::ForOp>(mma->getBlock()->getParentOp());
-  if (loop && !first)
+  if (loop)
     for (auto [yielded, carried] :
          llvm::zip_equal(loop.getYieldedValues(), loop.getRegionIterArgs()))
       for (Operation *user : carried.getUsers())

@@ -29,7 +29,7 @@ static int64_t distanceToNext(WgmmaOp mma, WgmmaOp next) {
   constexpr int64_t maxColumns = 256;
   if (mma.getParts() > 1 || mma.getSpread().blocks > 1 || !mma.canJoin(next))
     return 0;
-  BufferType buffer = mma.getRhs().getType();
+  BufferType buffer = mma.getRightBuffer();
   std::optional<SharedMatrix> matrix = groupMatrix(buffer, /*over=*/0, /*parts=*/1);
   int64_t columns = mma.getMatrix()[1];
   auto first = mma.getRhs().getDefiningOp<AllocOp>(),

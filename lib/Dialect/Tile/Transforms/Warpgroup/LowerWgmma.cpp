@@ -8,11 +8,15 @@
 // the wait for a group stands in the next iteration, and the TMA loads that refill the group's
 // stages move after that wait.
 //
+// A contraction of two stages needs nothing that the iteration computes. It starts right after an
+// earlier one, in a group of its own, and runs under the elementwise work on the earlier result.
+//
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Target/CudaLimits.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -40,13 +44,19 @@ using CommitGroup = SmallVector<Contraction>;
 /// Lowers the contractions of one block.
 class WgmmaLowering {
 public:
-  WgmmaLowering(Block &block, unsigned warps)
-      : block(block), loop(dyn_cast<scf::ForOp>(block.getParentOp())), warps(warps) {}
+  WgmmaLowering(Block &block, unsigned warps, unsigned residents)
+      : block(block), loop(dyn_cast<scf::ForOp>(block.getParentOp())), warps(warps),
+        residents(residents) {}
   void run();
 
 private:
   std::optional<Contraction> match(MmaOp mma);
   SharedLoadOp matchOperand(MmaOp mma, Value operand, unsigned over, Spread spread, StringRef &why);
+  void startEarly();
+  std::optional<SmallVector<Contraction>> findDelayed(ArrayRef<Contraction> contractions,
+                                                      MmaOp mma);
+  bool canStartAfter(const Contraction &contraction, MmaOp lead);
+  bool hasRegisters(MmaOp lead, MmaOp mma);
   SmallVector<CommitGroup> findGroups();
   std::optional<SmallVector<unsigned>> carriedAccumulators(const CommitGroup &group);
   std::optional<unsigned> carriedToNextIteration(const CommitGroup &group);
@@ -54,12 +64,17 @@ private:
   void rewrite(const CommitGroup &group);
   void moveAfter(Operation *wait, ArrayRef<Operation *> refills);
   void waitBeforeUse(WgmmaCommitOp commit, ArrayRef<Value> results, ArrayRef<Operation *> refills);
+  WgmmaWaitOp waitForCarried(Location loc, Value acc);
   void waitAfterLoop(Location loc, ArrayRef<unsigned> carried);
 
   Block &block;
   scf::ForOp loop; // whose body is the block, or null
-  unsigned warps;
-  WgmmaCommitOp first;                   // the first commit group of the block
+  unsigned warps, residents;
+  llvm::SmallPtrSet<Operation *, 4> early; // contractions that start early
+  WgmmaCommitOp first;                     // the first commit group of the block
+  /// The TMA loads that follow the wait for groups of the previous iteration.
+  llvm::SmallPtrSet<Operation *, 4> carriedRefills;
+  WgmmaWaitOp carriedWait;               // for groups of the previous iteration
   SmallVector<Operation *> firstRefills; // the TMA loads into the stages of that group
   /// Groups to wait for before the first use of an accumulator: the commit, the accumulators, and
   /// the TMA loads into the group's stages.
@@ -77,7 +92,7 @@ SharedLoadOp WgmmaLowering::matchOperand(MmaOp mma, Value operand, unsigned over
     why = "is not read from a whole stage of shared memory in the same block";
     return nullptr;
   }
-  if (!groupMatrix(read.getBuffer().getType(), over, mma.getParts(), spread)) {
+  if (!groupMatrix(read.getSource(), over, mma.getParts(), spread)) {
     why = "has a layout in shared memory that no wgmma descriptor describes";
     return nullptr;
   }
@@ -165,6 +180,122 @@ std::optional<Contraction> WgmmaLowering::match(MmaOp mma) {
   return contraction;
 }
 
+/// Whether threads hold the accumulators of two contractions at once, beside those that the loop
+/// carries and registers for addresses and elementwise work.
+bool WgmmaLowering::hasRegisters(MmaOp lead, MmaOp mma) {
+  constexpr int64_t all = CudaLimits::registersPerSm, maxPerThread = CudaLimits::registersPerThread,
+                    others = 48;
+  int64_t threads = 32 * warps;
+  auto words = [&](Value value) {
+    auto tile = dyn_cast<RankedTensorType>(value.getType());
+    return tile ? llvm::divideCeil(tile.getNumElements() * tile.getElementTypeBitWidth(),
+                                   32 * threads)
+                : 0;
+  };
+  int64_t needed = words(lead.getResult()) + words(mma.getResult()) + others,
+          available = std::min(maxPerThread, all / (threads * residents));
+  for (Value carried : loop.getRegionIterArgs())
+    needed += words(carried);
+  if (needed <= available)
+    return true;
+  missed(mma, kPass, "TooFewRegisters") << remark::reason(
+      "it could run beside an earlier contraction, for which {0} registers per thread are needed, "
+      "and {1} threads have {2}",
+      needed, threads * residents, available);
+  return false;
+}
+
+/// Whether a contraction depends on nothing between `lead` and itself, and the iteration works on
+/// the result of `lead` there.
+bool WgmmaLowering::canStartAfter(const Contraction &contraction, MmaOp lead) {
+  MmaOp mma = contraction.mma;
+  Operation *acc = mma.getAcc().getDefiningOp();
+  if (!contraction.left || !acc || (acc->getBlock() == &block && !acc->isBeforeInBlock(lead)))
+    return false;
+  SharedLoadOp left = contraction.left, right = contraction.right;
+  auto isOperand = [&](Value buffer) {
+    return buffer == left.getBuffer() || buffer == right.getBuffer();
+  };
+  auto isRead = [&](Operation *op) { return op == left || op == right; };
+  bool hasWork = false;
+  for (Operation *op = lead->getNextNode(); op != mma; op = op->getNextNode()) {
+    hasWork |= isa<MapOp>(op);
+    if (auto wait = dyn_cast<MbarrierWaitOp>(op)) {
+      if (llvm::any_of(wait.getMbarriers().getUsers(), [&](Operation *user) {
+            auto load = dyn_cast<TmaLoadOp>(user);
+            return load && isOperand(load.getBuffer());
+          }))
+        return false;
+      continue;
+    }
+    bool isMade = !isRead(op) && llvm::any_of(op->getResults(), [&](Value result) {
+      return llvm::any_of(result.getUsers(),
+                          [&](Operation *user) { return user == mma || isRead(user); });
+    });
+    if (isMade || !(isa<SharedLoadOp>(op) || isMemoryEffectFree(op)))
+      return false;
+  }
+  return hasWork;
+}
+
+/// The contractions with lhs in registers, of which ptxas requires that no other one runs while
+/// threads compute lhs: all of them start after the use of the result of `mma`. None if there are
+/// others.
+std::optional<SmallVector<Contraction>>
+WgmmaLowering::findDelayed(ArrayRef<Contraction> contractions, MmaOp mma) {
+  SmallVector<Contraction> delayed;
+  for (const Contraction &each : contractions)
+    if (!each.left)
+      delayed.push_back(each);
+  if (delayed.empty())
+    return delayed;
+  MmaOp last = delayed.back().mma;
+  bool isUsed = llvm::any_of(mma->getUsers(), [&](Operation *user) {
+    Operation *here = block.findAncestorOpInBlock(*user);
+    return here && here->isBeforeInBlock(last);
+  });
+  bool areCarried = llvm::all_of(delayed, [&](const Contraction &each) {
+    MmaOp other = each.mma;
+    return other == last || (other->hasOneUse() && isa<scf::YieldOp>(*other->user_begin()) &&
+                             each.right->hasOneUse() && last.getAcc().getDefiningOp() != other);
+  });
+  return isUsed && areCarried ? std::optional(delayed) : std::nullopt;
+}
+
+/// Moves a contraction of two stages behind the first contraction of the iteration.
+void WgmmaLowering::startEarly() {
+  if (!loop)
+    return;
+  SmallVector<Contraction> contractions;
+  for (auto mma : block.getOps<MmaOp>())
+    if (std::optional<Contraction> contraction = match(mma))
+      contractions.push_back(*contraction);
+  if (contractions.size() < 2)
+    return;
+  for (const Contraction &contraction : ArrayRef(contractions).drop_front()) {
+    MmaOp mma = contraction.mma, lead = contractions.front().mma;
+    if (!canStartAfter(contraction, lead) || !hasRegisters(lead, mma))
+      continue;
+    std::optional<SmallVector<Contraction>> delayed = findDelayed(contractions, mma);
+    if (!delayed)
+      continue;
+    Operation *last = lead;
+    for (SharedLoadOp read : {contraction.left, contraction.right})
+      if (lead->isBeforeInBlock(read)) {
+        read->moveAfter(last);
+        last = read;
+      }
+    mma->moveAfter(last);
+    early.insert(mma);
+    for (const Contraction &each : *delayed)
+      if (each.mma != delayed->back().mma) {
+        each.mma->moveBefore(delayed->back().mma);
+        each.right->moveBefore(each.mma);
+      }
+    return;
+  }
+}
+
 /// One fence precedes all contractions of a commit group: the operations between two of them use no
 /// result of the first and compute no accumulator of the second. A contraction with lhs in
 /// registers ends its group, because the registers are free only after a wait.
@@ -184,7 +315,7 @@ SmallVector<CommitGroup> WgmmaLowering::findGroups() {
     Operation *acc = mma.getAcc().getDefiningOp();
     bool isBefore = !acc || members.contains(acc) || acc->getBlock() != &block ||
                     (isOpen && acc->isBeforeInBlock(groups.back().front().mma));
-    if (!isOpen || !contraction->left || !isBefore) {
+    if (!isOpen || !contraction->left || !isBefore || early.contains(mma)) {
       groups.emplace_back();
       members.clear();
     }
@@ -297,9 +428,28 @@ void WgmmaLowering::waitBeforeUse(WgmmaCommitOp commit, ArrayRef<Value> results,
     Value(inFlight).replaceAllUsesExcept(complete, wait);
   SmallVector<Operation *> early;
   for (Operation *refill : refills)
-    if (commit->isBeforeInBlock(refill) && refill->isBeforeInBlock(wait))
+    if (commit->isBeforeInBlock(refill) && refill->isBeforeInBlock(wait) &&
+        !carriedRefills.contains(refill))
       early.push_back(refill);
   moveAfter(wait, early);
+}
+
+/// Waits after the first group of an iteration for accumulators that the loop carries: one wait for
+/// all of them.
+WgmmaWaitOp WgmmaLowering::waitForCarried(Location loc, Value acc) {
+  OpBuilder builder(first->getContext());
+  builder.setInsertionPointAfter(first);
+  SmallVector<Value> sums;
+  if (carriedWait)
+    sums = llvm::to_vector(carriedWait.getSums());
+  sums.push_back(acc);
+  auto wait = WgmmaWaitOp::create(builder, loc, 0, sums, /*after=*/Value());
+  acc.replaceAllUsesExcept(wait.getResults().back(), wait);
+  if (carriedWait) {
+    carriedWait->replaceAllUsesWith(wait.getResults().drop_back());
+    carriedWait.erase();
+  }
+  return carriedWait = wait;
 }
 
 void WgmmaLowering::waitAfterLoop(Location loc, ArrayRef<unsigned> carried) {
@@ -329,6 +479,8 @@ void WgmmaLowering::rewrite(const CommitGroup &group) {
         WgmmaOp::create(builder, mma.getLoc(), left ? Value(left.getBuffer()) : Value(mma.getLhs()),
                         left ? left.getStage() : Value(), right.getBuffer(), right.getStage(),
                         mma.getAcc(), /*join=*/IntegerAttr());
+    wgmma.setLhsTransposed(left && left.getTransposed());
+    wgmma.setRhsTransposed(right.getTransposed());
     llvm::erase(results, mma.getAcc());
     results.push_back(wgmma);
     mma.replaceAllUsesWith(wgmma.getResult());
@@ -347,10 +499,9 @@ void WgmmaLowering::rewrite(const CommitGroup &group) {
     // serializes wgmma if an iteration uses one of two accumulators in flight that were started in
     // different iterations.
     Value acc = loop.getRegionIterArg(*next);
-    builder.setInsertionPointAfter(first);
-    auto wait = WgmmaWaitOp::create(builder, loc, 0, acc, /*after=*/Value());
-    acc.replaceAllUsesExcept(wait.getResult(0), wait);
+    WgmmaWaitOp wait = waitForCarried(loc, acc);
     moveAfter(wait, *refills);
+    carriedRefills.insert(refills->begin(), refills->end());
     // One barrier then serves all refills.
     for (Operation *refill : firstRefills)
       if (!llvm::is_contained(*refills, refill))
@@ -366,6 +517,7 @@ void WgmmaLowering::rewrite(const CommitGroup &group) {
 }
 
 void WgmmaLowering::run() {
+  startEarly();
   for (const CommitGroup &group : findGroups())
     rewrite(group);
   for (auto &[commit, results, refills] : pending)
@@ -394,9 +546,10 @@ struct TileLowerWgmma : tile::impl::TileLowerWgmmaBase<TileLowerWgmma> {
         continue;
       llvm::SetVector<Block *> blocks;
       kernel.walk([&](MmaOp mma) { blocks.insert(mma->getBlock()); });
-      unsigned warps = kernel.getNumWarps();
+      unsigned warps = kernel.getNumWarps(),
+               residents = kernel.getField(TuningField::MinCtasPerSm).value_or(1);
       for (Block *block : blocks)
-        WgmmaLowering(*block, warps).run();
+        WgmmaLowering(*block, warps, residents).run();
       lowered.insert(kernel);
     }
     for (auto kernel : getOperation().getOps<KernelOp>())

@@ -55,7 +55,8 @@ static std::optional<Layout> firstKStep(const Layout &layout, Dim dim, uint64_t 
 /// The read of an operand from a stage that no operation writes before the contraction.
 static SharedLoadOp stageRead(MmaOp mma, Value operand) {
   auto read = operand.getDefiningOp<SharedLoadOp>();
-  if (!read || read.getAt() || !read->hasOneUse() || read->getBlock() != mma->getBlock())
+  if (!read || read.getAt() || read.getTransposed() || !read->hasOneUse() ||
+      read->getBlock() != mma->getBlock())
     return nullptr;
   for (Operation *op = read->getNextNode(); op != mma; op = op->getNextNode())
     if (!isa<SharedLoadOp>(op) && !isMemoryEffectFree(op)) {
