@@ -629,6 +629,8 @@ void Describer::addContraction(ValueRange values, const Names &over, bool inner)
                                 bool(columns)});
   KernelShape::Contraction &made = shape.contractions.back();
   made.parts = int64_t(std::min(lhsParts.size(), rhsParts.size()));
+  if (auto tensor = columns ? dyn_cast<BlockArgument>(columns.getTensor()) : BlockArgument())
+    made.columnsTensor = tensor.getArgNumber();
   bool areNarrowed = function->hasAttr(gir::kProductTypeAttr) && shape.storageBytes == 2;
   made.halves = areNarrowed || (isHalf(left) && isHalf(right));
   bool isOne = !rows || !columns || elementOf(left) == elementOf(right);

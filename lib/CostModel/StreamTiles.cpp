@@ -6,6 +6,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace tessera;
 
@@ -67,29 +68,46 @@ bool StreamChooser::groupStream(int64_t depth) {
   return true;
 }
 
-/// The same for more contractions: two warpgroups share the tiles of the stream. Accumulators of
-/// the stream are as wide, and its blocks as long, as registers and shared memory have room for.
+/// The same for more contractions. Accumulators of the stream are as wide, and its blocks as long,
+/// as registers have room for. CTAs of one warpgroup, of which an SM holds two, wait for nobody
+/// else; where shared memory has no room for them, two warpgroups share the tiles of the stream.
 bool StreamChooser::groupStreams(Dim &row, Dim &along) {
   constexpr int64_t rowsOfGroup = 64, most = CudaLimits::registersPerThread, narrowest = 32,
                     bytes = 2;
-  // Fitted to what ptxas takes: 247 to 255 registers for streams of four contractions where this
-  // counts 248. Conditions with many instructions need more.
+  // Fitted to what ptxas takes: 240 registers for streams of four contractions where this counts
+  // 248. Conditions with many instructions need more.
   constexpr int64_t others = 40;
   row.tile = bounded(row, 2 * rowsOfGroup);
-  along.tile = bounded(along, 128);
+  // If the mask depends on data, smaller blocks are more often inside or outside as a whole.
+  along.tile = bounded(along, shape.dataMasked ? rowsOfGroup : 2 * rowsOfGroup);
   // 64 rows of f32 take half as many registers of each of 128 threads as they have columns, and an
   // operand of 16 bits takes a quarter.
+  // Of a row along the blocks, a thread has a quarter of the elements, half of the time.
+  int64_t rowsAlong = llvm::count_if(shape.operands, [&](const KernelShape::Operand &each) {
+    return llvm::is_contained(each.dims, along.name) &&
+           llvm::none_of(each.dims, [&](const std::string &name) {
+             Dim *dim = find(name);
+             return dim != &along && dim->tile > 1;
+           });
+  });
   auto registers = [&] {
-    int64_t columns = along.tile / 2;
+    int64_t columns = rowsAlong * along.tile / 4;
     for (const KernelShape::Contraction &c : shape.contractions)
       columns += extentOf(c.columns);
     return columns / 2 + others;
   };
+  // Contractions read the tiles of a tensor, and their transposes, from the same stages.
   auto sharedBytes = [&](int64_t stages) {
+    std::map<int64_t, int64_t> tiles;
     int64_t size = 0;
-    for (const KernelShape::Contraction &c : shape.contractions)
-      size += bytes * extentOf(c.over) *
-              (stages * extentOf(c.columns) + (c.inner ? extentOf(c.rows) : 0));
+    for (const KernelShape::Contraction &c : shape.contractions) {
+      int64_t tile = bytes * extentOf(c.over) * extentOf(c.columns);
+      size += c.inner ? bytes * extentOf(c.over) * extentOf(c.rows) : 0;
+      int64_t &known = tiles[c.columnsTensor.value_or(-1)];
+      known = std::max(known, tile);
+    }
+    for (auto &[tensor, tile] : tiles)
+      size += stages * tile;
     return size;
   };
   while (along.tile > rowsOfGroup && registers() > most)
@@ -98,12 +116,27 @@ bool StreamChooser::groupStreams(Dim &row, Dim &along) {
     if (Dim *columns = find(c.columns.back()); !c.inner && columns->role == Dim::Parallel)
       while (columns->tile > rowsOfGroup && registers() > most)
         columns->tile /= 2;
+  // The operands that stay are those of the rows: fewer rows leave room for blocks.
+  if (sharedBytes(2) > machine.sharedOfBlock)
+    row.tile = rowsOfGroup;
   while (along.tile > narrowest && (registers() > most || sharedBytes(2) > machine.sharedOfBlock))
     along.tile /= 2;
   bool isPair = row.tile > rowsOfGroup && grouped::fillsDevice(programs(), machine.cores);
-  if (!isPair)
-    row.tile = rowsOfGroup;
-  choose(TuningField::NumStages, sharedBytes(3) <= machine.sharedOfBlock ? 3 : 2);
+  // Both CTAs have barriers, and rows of the stream.
+  constexpr int64_t ctas = 2, beside = 8192;
+  auto fits = [&](int64_t stages, int64_t residents) {
+    return residents * (sharedBytes(stages) + beside) <= machine.sharedOfBlock;
+  };
+  int64_t pairRows = row.tile;
+  row.tile = rowsOfGroup;
+  bool areApart = fits(2, ctas);
+  if (isPair && !areApart)
+    row.tile = pairRows;
+  isPair &= !areApart;
+  int64_t residents = areApart ? ctas : 1;
+  if (areApart)
+    choose(TuningField::MinCtasPerSm, ctas);
+  choose(TuningField::NumStages, fits(3, residents) ? 3 : 2);
   choose(TuningField::UseTma, 1);
   choose(TuningField::Wgmma, 1);
   choose(LaunchField::NumWarps, isPair ? 8 : 4);

@@ -162,6 +162,27 @@ bool tessera::paysToStoreProducts(const MachineModel &machine, const SizeFacts &
          StreamedProducts(machine, facts, shape).paysToStore();
 }
 
+bool tessera::repeatsProducts(const SizeFacts &facts, const KernelShape &shape) {
+  auto dimOf = [&](llvm::StringRef name) {
+    return llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
+  };
+  auto uses = [](const Product &product, const std::string &name) {
+    return llvm::any_of(llvm::ArrayRef{product.rows, product.columns, product.over},
+                        [&](const auto &names) { return llvm::is_contained(names, name); });
+  };
+  for (const Product &outer : shape.contractions)
+    for (const std::string &name : outer.columns) {
+      auto dim = dimOf(name);
+      bool isDivided = !outer.inner && dim != shape.dims.end() && dim->role == Dim::Parallel &&
+                       facts.hint(dim->size) > dim->tile;
+      if (isDivided && llvm::any_of(shape.contractions, [&](const Product &each) {
+            return each.inner && !uses(each, name);
+          }))
+        return true;
+    }
+  return false;
+}
+
 /// The multiplications and additions of a contraction.
 static double flopOf(gir::ContractOp product, const SizeFacts &facts) {
   double flop = 2;

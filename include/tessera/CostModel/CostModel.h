@@ -94,6 +94,8 @@ struct KernelShape {
     /// the last K dimension.
     bool wordsAlongK = false;
     int64_t parts = 1; ///< in memory, of which each operand is the sum
+    /// The number of the tensor that the columns are loaded from, if they are in memory.
+    std::optional<int64_t> columnsTensor;
   };
   /// Something that is computed for each element of some dimensions.
   struct Work {

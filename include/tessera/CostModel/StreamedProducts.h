@@ -21,6 +21,9 @@ namespace tessera {
 bool paysToStoreProducts(const MachineModel &machine, const SizeFacts &facts,
                          const KernelShape &shape);
 
+/// Whether CTAs divide an accumulator of the stream, and each computes the contractions inside it.
+bool repeatsProducts(const SizeFacts &facts, const KernelShape &shape);
+
 /// Whether each of several kernels computes a contraction again: its result has more elements than
 /// each argument and result of the function, and this is at most as much work as all contractions
 /// of the function.

@@ -694,7 +694,10 @@ private:
     // Rows that a kernel reads again to store them would have a parallel dimension instead, and
     // each tile along it would compute their statistics again.
     bool repeats = streamedOutputs(*joined) < streamedOutputs(a) + streamedOutputs(b);
-    return shares && !isMixed && !repeats && !isLonely(*joined) ? std::move(joined) : nullptr;
+    if (!shares || isMixed || repeats || isLonely(*joined) ||
+        (machine.isGpu && ofFirst && repeatsProducts(facts, shapeOf(*joined))))
+      return nullptr;
+    return joined;
   }
 
   void merge() { kernels = mergedGroups(); }
