@@ -2,11 +2,12 @@
 //
 // The cost model estimates what a kernel needs. Its exact use of shared memory follows from the
 // layouts of its tiles and from the lifetimes of buffers, which are known at the end of the
-// pipeline.
+// pipeline. The assembler allocates registers.
 //
 //===----------------------------------------------------------------------===//
 #include "FitTiles.h"
 
+#include "tessera/Target/CudaLimits.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace tessera {
@@ -98,6 +99,80 @@ void fitTiles(const CompileRequest &request, CompileResult &result,
   }
   if (result.outcome != Outcome::Ok) {
     result = std::move(first);
+    return;
+  }
+  if (request.remarks != RemarkFilter::None)
+    result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+}
+
+namespace {
+
+/// What the assembler says of a kernel for which registers are short.
+struct Crowding {
+  int64_t spillBytes = 0;
+  bool isSerialized = false;
+
+  bool isLess(const Crowding &other) const {
+    return std::pair(isSerialized, spillBytes) < std::pair(other.isSerialized, other.spillBytes);
+  }
+};
+
+/// The blocks of the streams of crowded kernels; `all` sums up the crowding.
+std::vector<Shrunk> crowdedStreams(const llvm::json::Object &report, Crowding &all) {
+  // Blocks of 64 are the narrowest that keep the tensor cores busy.
+  constexpr int64_t few = 64, narrowest = 64, narrowestSerialized = 32;
+  std::vector<Shrunk> found;
+  const llvm::json::Array *kernels = report.getArray("kernels");
+  for (const llvm::json::Value &value : kernels ? *kernels : llvm::json::Array()) {
+    const llvm::json::Object &kernel = *value.getAsObject();
+    bool isSerialized = kernel.getBoolean("serialized").value_or(false);
+    int64_t spills = kernel.getInteger("spill_bytes").value_or(0);
+    bool isFull = kernel.getInteger("registers").value_or(0) >= CudaLimits::registersPerThread;
+    if (!isSerialized && (!isFull || spills <= few))
+      continue;
+    all.spillBytes += spills;
+    all.isSerialized |= isSerialized;
+    Shrunk stream{kernel.getString("name").value_or("").str(), "",
+                  isSerialized ? narrowestSerialized : narrowest};
+    bool hasProducts = false;
+    const llvm::json::Array *dims = kernel.getArray("dims");
+    for (const llvm::json::Value &each : dims ? *dims : llvm::json::Array()) {
+      const llvm::json::Object &dim = *each.getAsObject();
+      int64_t tile = dim.getInteger("tile").value_or(1);
+      hasProducts |= dim.getString("role") == "inner";
+      if (dim.getString("role") == "stream" && tile > stream.tile) {
+        stream.dim = dim.getString("name").value_or("").str();
+        stream.tile = tile;
+      }
+    }
+    if (!stream.dim.empty() && hasProducts)
+      found.push_back(stream);
+  }
+  return found;
+}
+
+} // namespace
+
+void relieveRegisters(const CompileRequest &request, CompileResult &result,
+                      llvm::function_ref<std::string(const CompileRequest &)> compileOnce) {
+  if (result.outcome != Outcome::Ok || !request.codeOptions.schedule.empty() || request.isIR)
+    return;
+  Crowding before, after;
+  std::vector<Shrunk> streams = crowdedStreams(result.report, before);
+  if (streams.empty())
+    return;
+  std::vector<PassRemark> remarks;
+  CompileRequest smaller = request;
+  for (const Shrunk &stream : streams)
+    remarks.push_back(halve(smaller, stream, "Registers",
+                            "a thread has too few registers for larger blocks of the stream"));
+  CompileResult given;
+  std::swap(given, result);
+  compileOnce(smaller);
+  if (result.outcome == Outcome::Ok)
+    (void)crowdedStreams(result.report, after);
+  if (result.outcome != Outcome::Ok || !after.isLess(before)) {
+    std::swap(given, result);
     return;
   }
   if (request.remarks != RemarkFilter::None)

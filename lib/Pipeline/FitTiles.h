@@ -21,6 +21,12 @@ void fitTiles(const CompileRequest &request, CompileResult &result,
 void avoidRefusal(const CompileRequest &request, CompileResult &result,
                   llvm::function_ref<std::string(const CompileRequest &)> compileOnce);
 
+/// Halves the blocks of streams that need more registers than a thread has: the assembler spills
+/// them, or serializes wgmma. The result stays as it is if that does not help; a remark says so if
+/// it does. A schedule that a user gave is not changed.
+void relieveRegisters(const CompileRequest &request, CompileResult &result,
+                      llvm::function_ref<std::string(const CompileRequest &)> compileOnce);
+
 } // namespace tessera
 
 #endif

@@ -393,6 +393,7 @@ void compile(const CompileRequest &given, CompileResult &result) {
     return tooLarge;
   };
   fitTiles(wanted, result, perform);
+  relieveRegisters(wanted, result, perform);
   if (!refusal.empty() && canUsePtx && result.outcome != Outcome::Ok) {
     CompileRequest throughPtx = wanted;
     throughPtx.tileirasRefusal = refusal;

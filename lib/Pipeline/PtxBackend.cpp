@@ -190,6 +190,8 @@ void PtxBackend::reportUse(llvm::json::Object &report, target::ImageOp image,
     kernel["threads"] = threads;
     kernel["registers"] = int64_t(use->registers);
     kernel["spill_bytes"] = int64_t(use->spillStoreBytes + use->spillLoadBytes);
+    if (use->isSerialized)
+      kernel["serialized"] = true;
     kernel["shared_bytes"] = shared;
     kernel["occupancy"] = gpu.occupancy(threads, use->registers, shared);
   }

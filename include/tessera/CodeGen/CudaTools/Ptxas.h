@@ -39,7 +39,8 @@ struct KernelUse {
   std::string name;
   unsigned registers = 0; ///< of a thread
   unsigned stackBytes = 0, spillStoreBytes = 0, spillLoadBytes = 0;
-  unsigned sharedBytes = 0; ///< static shared memory
+  unsigned sharedBytes = 0;  ///< static shared memory
+  bool isSerialized = false; ///< each wgmma waits for the one before it
 };
 
 struct PtxasOptions {
