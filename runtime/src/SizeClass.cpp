@@ -2,7 +2,7 @@
 //
 // Small sizes determine tile shapes, so their classes are narrow; for large ones only their
 // divisors matter. A class with a single size makes it a constant of the program (0 and 1, and
-// common widths such as 64 and 128).
+// common widths such as 64, 96 and 128).
 //
 //===----------------------------------------------------------------------===//
 #include "tessera_rt.h"
@@ -10,10 +10,12 @@
 #include <iterator>
 
 namespace {
-/// Rows of the last ones fill an eighth, a quarter, a half, … of 458,752 bytes: two CTAs per SM, or
-/// the SMs of a cluster, keep them in shared memory.
-constexpr int64_t bounds[] = {4,    8,    16,    32,    64,    128,    256,    512,    1024, 2048,
-                              4096, 8192, 16384, 28672, 57344, 114688, 229376, 458752, 0};
+/// Between 64 and 256, the common widths of heads are classes of their own. Rows of the last ones
+/// fill an eighth, a quarter, a half, … of 458,752 bytes: two CTAs per SM, or the SMs of a cluster,
+/// keep them in shared memory.
+constexpr int64_t bounds[] = {4,     8,     16,    32,     64,     80,     96,   112,  128,
+                              144,   160,   192,   256,    512,    1024,   2048, 4096, 8192,
+                              16384, 28672, 57344, 114688, 229376, 458752, 0};
 
 /// Rows of a multiple of 8 elements of 16 bits are aligned for TMA and bulk copies; short rows do
 /// not need that.
