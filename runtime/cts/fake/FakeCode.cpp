@@ -144,7 +144,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, uint32_t rank, void *address,
                                 const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
                                 const uint32_t *, int, int swizzle, int, int) {
-  ENTER(cuTensorMapEncodeTiled);
+  ENTER_WITH_CONTEXT(cuTensorMapEncodeTiled);
   auto place = reinterpret_cast<uintptr_t>(address);
   if (reinterpret_cast<uintptr_t>(map) % 64 || !place || place % 16 || rank < 1 || rank > 5)
     return CUDA_ERROR_INVALID_VALUE;

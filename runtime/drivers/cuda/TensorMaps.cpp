@@ -103,6 +103,7 @@ static tessera_rt_status encode(Device &device, const Launch &launch, const Key 
                                    : CU_TENSOR_MAP_SWIZZLE_NONE;
     const uint32_t steps[mostDims] = {1, 1, 1, 1, 1};
     entry.key = Key();
+    Current current(device); // a thread that has called nothing else of CUDA has no context
     CUresult result = device.api.cuTensorMapEncodeTiled(
         &entry.map, type, key.rank, reinterpret_cast<void *>(key.address), key.sizes,
         key.strides + 1, key.box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
