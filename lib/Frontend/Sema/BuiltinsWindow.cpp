@@ -9,6 +9,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace tessera;
 using namespace tessera::sema;
 
@@ -225,18 +227,34 @@ static Value convolution(Args &args) {
   return result ? finish(args, *conv, *result) : Value::error();
 }
 
-/// Puts zeros between the elements along a dimension.
-static mlir::Value interleaved(Emitter &emit, mlir::Value x, int64_t dim, int64_t step) {
-  if (step == 1)
-    return x;
-  Shape shape(llvm::cast<gir::TensorType>(x.getType()).getShape()), single(shape);
-  single.insert(single.begin() + dim + 1, SymExpr(1));
-  mlir::Value pairs = padded(emit, emit.reshape(x, single), dim + 1, SymExpr(0), SymExpr(step - 1),
-                             Value::ofInt(SymExpr(0)));
-  shape[dim] = shape[dim] * SymExpr(step);
-  return padded(emit, emit.reshape(pairs, shape), dim, SymExpr(0), SymExpr(1 - step),
-                Value::ofInt(SymExpr(0)));
-}
+namespace {
+
+/// A transposed convolution along one dimension. Element k of the window that belongs to element i
+/// of `x` is at i * step + k * dilation. The elements whose numbers are c modulo `residues` are at
+/// positions of one residue modulo the step: that of c * dilation. With m = k / residues they are
+/// at step * (i + m * spacing) + c * dilation: a convolution of stride 1, dilated by `spacing`.
+struct Residues {
+  Residues(int64_t step, int64_t dilation, int64_t padding)
+      : step(step), dilation(dilation), padding(padding), common(std::gcd(step, dilation)),
+        residues(step / common), spacing(dilation / common),
+        behind((residues - 1) * dilation / step) {}
+
+  /// Whether the results of residue c are the elements n * step + c of the result.
+  bool isInOrder() const { return common == 1 && behind == 0; }
+  /// The residue c of the elements at positions `residue` * common modulo the step.
+  int64_t inverse() const {
+    int64_t number = 0;
+    while (number * spacing % residues != 1 % residues)
+      ++number;
+    return number;
+  }
+
+  int64_t step, dilation, padding;
+  int64_t common, residues, spacing;
+  int64_t behind; ///< by how many steps the last residue starts after the first one
+};
+
+} // namespace
 
 /// Weights [in, out per group, elements..] of a transposed convolution as those of a convolution:
 /// [out, residues.., in per group, elements..], with out and residues as one dimension. The
@@ -290,16 +308,72 @@ static mlir::Value residuesToSpace(Emitter &emit, mlir::Value result, const Numb
   return emit.reshape(emit.transpose(emit.reshape(result, split), order), merged);
 }
 
+/// The elements of one dimension of a transposed convolution, of which `result` has [residue,
+/// position] as one dimension. Between residues that no window has are zeros.
+static mlir::Value interleaved(Emitter &emit, const Residues &how, mlir::Value result, int64_t dim,
+                               SymExpr size) {
+  auto with = [&](ScalarOp op, const Value &a, SymExpr b) {
+    return emit.map(op, {a, Value::ofInt(b)});
+  };
+  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape());
+  SymExpr positions = shape[dim].floorDiv(SymExpr(how.residues)), step(how.step),
+          common(how.common);
+  shape[dim] = size;
+  Value at = with(ScalarOp::Add, emit.iota(shape, dim, DType::Int64), SymExpr(how.padding));
+  Value residue = with(ScalarOp::Remainder, at, step);
+  Value number =
+      with(ScalarOp::Remainder,
+           with(ScalarOp::Mul, with(ScalarOp::FloorDiv, residue, common), SymExpr(how.inverse())),
+           SymExpr(how.residues));
+  Value start = with(ScalarOp::FloorDiv, with(ScalarOp::Mul, number, SymExpr(how.dilation)), step);
+  Value position = with(ScalarOp::Add, with(ScalarOp::FloorDiv, at, step),
+                        SymExpr(how.behind - how.padding / how.step));
+  Value place = emit.map(ScalarOp::Sub, {position, start});
+  place = emit.map(ScalarOp::Add, {place, with(ScalarOp::Mul, number, positions)});
+  Numbers rest;
+  for (int64_t other = 0; other < int64_t(shape.size()); ++other)
+    if (other != dim)
+      rest.push_back(other);
+  mlir::Value element = gir::GatherOp::create(emit.builder, emit.loc(), result, place.tensor,
+                                              llvm::ArrayRef<int64_t>{dim}, rest);
+  if (how.common == 1)
+    return element;
+  Value isThere = with(ScalarOp::Eq, with(ScalarOp::Remainder, residue, common), SymExpr(0));
+  return emit.map(ScalarOp::Where, {isThere, Value::ofTensor(element), Value::ofFloat(0)}).tensor;
+}
+
+/// [batch, (out, residues..), positions..] to the result, whose spatial sizes are given.
+static mlir::Value inOrder(Emitter &emit, mlir::Value result, llvm::ArrayRef<Residues> all,
+                           llvm::ArrayRef<SymExpr> sizes) {
+  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape());
+  int64_t rank = all.size(), count = 1;
+  for (const Residues &each : all)
+    count *= each.residues;
+  Shape split{shape[0], shape[1].floorDiv(SymExpr(count))}, merged(split);
+  Numbers order{0, 1};
+  for (int64_t j = 0; j < rank; ++j) {
+    split.push_back(SymExpr(all[j].residues));
+    merged.push_back(SymExpr(all[j].residues) * shape[2 + j]);
+    order.append({2 + j, 2 + rank + j});
+  }
+  split.append(shape.begin() + 2, shape.end());
+  if (count > 1)
+    result = emit.reshape(emit.transpose(emit.reshape(result, split), order), merged);
+  for (int64_t j = 0; j < rank; ++j)
+    if (all[j].step > 1)
+      result = interleaved(emit, all[j], result, 2 + j, sizes[j]);
+  return result;
+}
+
 /// The transposed convolution: the result's element is a sum over the windows that contain it.
 /// Elements of the result whose position has the same residue modulo the stride are multiplied with
 /// the same weights. They are channels of a convolution of stride 1, which multiplies no zeros.
-/// Where windows are dilated, too, the elements of `x` are spread instead.
 static std::optional<mlir::Value> convolveTransposed(Args &args, Convolution &conv,
                                                      const Numbers &padding,
                                                      const Numbers &outputPadding) {
   Emitter &emit = args.emit();
   Windows windows = conv.windows;
-  mlir::Value x = conv.x.tensor;
+  llvm::SmallVector<Residues> all;
   Numbers residues, taps;
   Shape sizes;
   for (int64_t j = 0; j < conv.rank; ++j) {
@@ -312,24 +386,24 @@ static std::optional<mlir::Value> convolveTransposed(Args &args, Convolution &co
                         std::to_string(2 + j) + ", found " + sizes.back().str());
       return std::nullopt;
     }
-    if (windows.dilations[j] > 1) {
-      x = interleaved(emit, x, 2 + j, step);
-      step = 1;
-    }
-    residues.push_back(step);
-    taps.push_back((windows.sizes[j] + step - 1) / step);
+    Residues how(step, windows.dilations[j], padding[j]);
+    residues.push_back(how.residues);
+    taps.push_back(llvm::divideCeil(windows.sizes[j], how.residues));
     windows.sizes[j] = taps[j];
     windows.steps[j] = 1;
+    windows.dilations[j] = how.spacing;
     // What follows the first element that belongs to the last element of `x`.
     int64_t rest = extent - padding[j] + outputPadding[j];
-    windows.before.push_back(windows.extent(j) - 1 - padding[j] / step);
+    windows.before.push_back(windows.extent(j) - 1 - padding[j] / step + how.behind);
     windows.after.push_back(llvm::divideCeilSigned(rest, step) - 1);
+    all.push_back(how);
   }
   mlir::Value weight = weightsByResidue(emit, conv, residues, taps);
-  std::optional<mlir::Value> result =
-      convolve(args, Value::ofTensor(x), weight, conv.groups, windows);
+  std::optional<mlir::Value> result = convolve(args, conv.x, weight, conv.groups, windows);
   if (!result)
     return std::nullopt;
+  if (!llvm::all_of(all, [](const Residues &each) { return each.isInOrder(); }))
+    return inOrder(emit, *result, all, sizes);
   mlir::Value spread = residuesToSpace(emit, *result, residues);
   Shape shape(llvm::cast<gir::TensorType>(spread.getType()).getShape()), starts(shape.size());
   for (int64_t j = 0; j < conv.rank; ++j) {
