@@ -333,6 +333,29 @@ static void processSingleRows(KernelShape &shape) {
       dim.tile = 1;
 }
 
+/// CTAs sort whole rows, with as many elements per thread as are compared in registers, and as many
+/// short rows as keep a CTA busy.
+static void chooseSortedRows(const MachineModel &machine, const SizeFacts &facts,
+                             KernelShape &shape) {
+  constexpr int64_t perThread = 8, perCta = 2048, lanes = 32, mostWarps = 32;
+  int64_t elements = 1, rows = 1;
+  for (KernelShape::Dim &dim : shape.dims) {
+    if (dim.name == shape.sorted)
+      elements = dim.tile = std::max<uint64_t>(2, llvm::PowerOf2Ceil(facts.max(dim.size)));
+    else
+      rows *= std::max<int64_t>(1, facts.hint(dim.size));
+  }
+  for (KernelShape::Dim &dim : llvm::reverse(shape.dims))
+    while (dim.name != shape.sorted && 2 * elements <= perCta && dim.tile < facts.hint(dim.size) &&
+           rows > 2 * machine.cores) {
+      dim.tile *= 2;
+      elements *= 2;
+      rows /= 2;
+    }
+  shape.launch.set(LaunchField::NumWarps,
+                   std::clamp<int64_t>(elements / (perThread * lanes), 1, mostWarps));
+}
+
 /// The choice; `listed` gets all schedules that were compared by their predicted times.
 static void choose(const MachineModel &machine, const SizeFacts &facts, KernelShape &shape,
                    std::vector<Candidate> *listed) {
@@ -344,6 +367,8 @@ static void choose(const MachineModel &machine, const SizeFacts &facts, KernelSh
     Chooser(machine, facts, shape, listed).run();
     return processSingleRows(shape);
   }
+  if (!shape.sorted.empty())
+    return chooseSortedRows(machine, facts, shape);
   shape.storageBytes = std::max(shape.storageBytes, shape.sideBytes);
   chooseGpuTiles(machine, facts, shape, listed);
   for (const std::string &along : shape.scanned) {

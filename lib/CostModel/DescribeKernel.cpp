@@ -73,6 +73,15 @@ static bool isRunning(WeighOp weigh) {
   return isa_and_nonnull<GaugeOp>(weigh.getGauge().getDefiningOp());
 }
 
+/// Those of a bitonic network, which compares and exchanges words of one or two registers. Rows of
+/// unknown size are taken for long ones.
+static int64_t networkInstructions(SortOp sort) {
+  auto along = cast<StringAttr>(cast<StreamOp>(sort->getParentOp()).getOver()[0]);
+  SymExpr size = sort->getParentOfType<KernelOp>().getDim(along).getSize();
+  int64_t bits = llvm::Log2_64_Ceil(size.isConstant() ? size.constantValue() : 1024);
+  return bits * (bits + 1) / 2 * (elementOf(sort.getResult()).isInteger(64) ? 4 : 2);
+}
+
 /// Instructions for one element, about.
 static int64_t instructionsOf(Operation *op) {
   Type element = elementOf(op->getResult(0));
@@ -82,6 +91,8 @@ static int64_t instructionsOf(Operation *op) {
     return 4;
   if (auto weigh = dyn_cast<WeighOp>(op)) // a difference, its multiple and a power of two
     return isRunning(weigh) ? 0 : 2 + (isWide ? wideFunction : function);
+  if (auto sort = dyn_cast<SortOp>(op))
+    return networkInstructions(sort);
   auto map = dyn_cast<MapOp>(op);
   if (!map)
     return 1;
@@ -249,6 +260,8 @@ void Describer::collectRoots() {
       shape.scanned.push_back(cast<StringAttr>(parent.getOver()[0]).str());
       shape.scanBytes = std::max(shape.scanBytes, bytesOf(elementOf(scan.getResult())));
       shape.sequential |= scan.getKey() != nullptr;
+    } else if (isa<SortOp>(op)) {
+      shape.sorted = cast<StringAttr>(cast<StreamOp>(op->getParentOp()).getOver()[0]).str();
     } else if (isa<GaugeOp, AccumulateOp>(op)) {
       states.push_back(op->getResult(0));
       ValueRange operands = isa<GaugeOp>(op) ? ValueRange(op->getOperands())
@@ -694,7 +707,7 @@ void Describer::addContractions() {
 
 /// What the choice of the GPU backend depends on, besides tiles.
 void Describer::describeResults() {
-  size_t reductions = states.size() + shape.scanned.size();
+  size_t reductions = states.size() + shape.scanned.size() + !shape.sorted.empty();
   trees.visit(roots, [&](Operation *op) { reductions += isa<sched::ReduceOp>(op); });
   shape.onlyMaps = reductions == shape.contractions.size();
   shape.multiplies = kernel->hasAttr(kContracts);

@@ -347,6 +347,20 @@ Expr ExprPool::scan(ReduceOp monoid, const std::string &along, Expr body, mlir::
   return result;
 }
 
+Expr ExprPool::sort(const std::string &along, Expr body, mlir::Location loc, mlir::Value origin) {
+  ExprNode node(loc);
+  node.kind = ExprNode::Sort;
+  node.type = body->type;
+  node.args = {body};
+  node.dims = body->dims;
+  node.dims.insert(along);
+  node.over = {along};
+  Expr result = intern(std::move(node));
+  if (!result->origin)
+    result->origin = origin;
+  return result;
+}
+
 Expr ExprPool::state(unsigned number, mlir::Type type, DimSet dims) {
   ExprNode node(mlir::UnknownLoc::get(context));
   node.kind = ExprNode::State;
@@ -391,6 +405,8 @@ Expr ExprPool::rebuild(Expr e, llvm::ArrayRef<Expr> args) {
   case ExprNode::Scan:
     return scan(e->monoid, e->over[0], args[0], e->loc, e->origin,
                 args.size() > 1 ? args[1] : nullptr, int64_t(e->number));
+  case ExprNode::Sort:
+    return sort(e->over[0], args[0], e->loc, e->origin);
   default:
     return e;
   }
@@ -454,6 +470,10 @@ Expr ExprPool::substitute(Expr root, const std::map<std::string, SymExpr> &map) 
       result = scan(e->monoid, it == map.end() ? e->over[0] : it->second.symbolName(),
                     go(e->args[0]), e->loc, e->origin,
                     e->args.size() > 1 ? go(e->args[1]) : nullptr, int64_t(e->number));
+    } else if (e->kind == ExprNode::Sort) {
+      auto it = map.find(e->over[0]);
+      result = sort(it == map.end() ? e->over[0] : it->second.symbolName(), go(e->args[0]), e->loc,
+                    e->origin);
     } else {
       llvm::SmallVector<Expr, 3> args;
       for (Expr arg : e->args)
@@ -496,6 +516,8 @@ std::string tessera::describe(Expr e) {
     return "'" + std::string(reduceOpName(e->monoid)) + "'";
   case ExprNode::Scan:
     return "a running '" + std::string(reduceOpName(e->monoid)) + "'";
+  case ExprNode::Sort:
+    return "a sorted row";
   case ExprNode::State:
     return "a state";
   }

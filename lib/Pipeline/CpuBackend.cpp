@@ -41,6 +41,7 @@ public:
   void addLoweringPasses(OpPassManager &manager) const override {
     manager.addPass(createAttachTarget({.chip = specification()}));
     manager.addPass(tile::createTileLowerOnlineUpdate());
+    manager.addPass(tile::createTileExpandSorts());
     manager.addPass(tile::createTileFastMath());
     manager.addPass(tile::createTileExpandMath());
     manager.addPass(createCanonicalizerPass());

@@ -57,6 +57,7 @@ private:
 void CudaTileBackend::addLoweringPasses(OpPassManager &manager) const {
   manager.addPass(createAttachTarget({.chip = specification()}));
   manager.addPass(tile::createTileLowerOnlineUpdate());
+  manager.addPass(tile::createTileExpandSorts());
   addGpuPasses(manager, gpu, codeOptions.tensorCores);
 }
 

@@ -93,6 +93,15 @@ private:
     return simple.count(kind) ? 1 : divisions.count(kind) ? 4 : 8;
   }
 
+  /// Comparisons of a bitonic network. Each takes two or four integer instructions, of which a GPU
+  /// computes a quarter of the rate of additions and multiplications.
+  void countNetwork(sched::SortOp sort) {
+    auto along = cast<StringAttr>(cast<sched::StreamOp>(sort->getParentOp()).getOver()[0]);
+    double bits = std::log2(double(std::max<int64_t>(1, kernel.getDim(along).getTile())));
+    bool isWide = sort.getType().getElementType().isInteger(64);
+    add(points(sort.getValue()) * bits * (bits + 1) / 2, roofline.vectorFlops / (isWide ? 16 : 8));
+  }
+
   void count(Operation *op) {
     double share = 1;
     if (auto stream = op->getParentOfType<sched::StreamOp>())
@@ -112,6 +121,8 @@ private:
       return add(3 * share * points(weigh.getExponent()), roofline.vectorFlops / 3);
     if (auto gauge = dyn_cast<sched::GaugeOp>(op))
       return add(share * points(gauge.getExponent()), roofline.vectorFlops);
+    if (auto sort = dyn_cast<sched::SortOp>(op))
+      return countNetwork(sort);
     auto map = dyn_cast<sched::MapOp>(op);
     if (map && isa<FloatType>(cast<sched::ValType>(map.getType()).getElementType()))
       add(share * points(map.getResult()), roofline.vectorFlops / weightOf(map.getKind()));

@@ -404,7 +404,10 @@ FailureOr<TensorRef> Interpreter::evaluateGraphOp(gir::GraphOpInterface op) {
   if (body.kind == gir::ScalarBody::Product)
     return evaluateContraction(op, *iteration, dtype);
   TensorRef points = evaluateBody(op, body, *iteration);
-  if (std::optional<unsigned> along = op.getScannedDim())
+  std::optional<unsigned> along = op.getScannedDim();
+  if (along && !op.getReduction())
+    return sortIntegers(*points);
+  if (along)
     return scanTensor(*op.getReduction(), dtype, *points, *along);
   if (op.getNumReduced() == 0)
     return points;

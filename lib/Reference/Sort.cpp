@@ -55,6 +55,18 @@ static TensorRef firstOf(const Tensor &rows, int64_t count) {
   return result;
 }
 
+TensorRef reference::sortIntegers(const Tensor &input) {
+  auto result = std::make_shared<Tensor>(input);
+  int64_t length = input.sizes.back();
+  for (int64_t begin = 0; begin < input.size(); begin += length) {
+    auto *row = result->integers.data() + begin;
+    std::sort(row, row + length);
+    uint8_t *flags = result->uncertain.data() + begin;
+    std::fill_n(flags, length, std::any_of(flags, flags + length, [](uint8_t x) { return x; }));
+  }
+  return result;
+}
+
 TensorRef reference::sortRows(const Tensor &input, bool descending, std::optional<int64_t> first) {
   auto result = std::make_shared<Tensor>(DType::Int64, input.sizes);
   int64_t length = input.sizes.back();

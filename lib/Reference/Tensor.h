@@ -92,6 +92,8 @@ TensorRef putAtPlaces(const Tensor &sources, const Tensor &indices, llvm::ArrayR
 /// The indices that sort the rows, or the first of them; uncertain where elements that may be equal
 /// would change places.
 TensorRef sortRows(const Tensor &input, bool descending, std::optional<int64_t> first);
+/// Integer rows in ascending order; uncertain where one of their elements is.
+TensorRef sortIntegers(const Tensor &input);
 /// The inclusive scan along a dimension.
 TensorRef scanTensor(ReduceOp op, DType dtype, const Tensor &input, unsigned dim);
 /// The same over elements of one key each; keys outside of [0, below) count as the last.

@@ -178,6 +178,34 @@ LogicalResult TileCompiler::compileScan(tile::ScanOp op, Step &step) {
   return expectWithin(op, isWithin);
 }
 
+LogicalResult TileCompiler::compileSort(tile::SortOp op, Step &step) {
+  Space space = tile::spaceOf(op.getType().getShape());
+  Dim along = tensorDim(op.getDim());
+  size_t count = op.getType().getNumElements();
+  unsigned shift = space.shift(along), size = space.bits(along);
+  SmallVector<tile::SortOp::Step> network = op.getNetwork();
+  std::shared_ptr<Places> places = placesOf(op.getInput()), result = placesOf(op.getResult());
+  bool isWithin = isWithinWarps(*places, [&](unsigned warp, const auto &need) {
+    for (unsigned i = 0; i < result->count(); ++i)
+      for (auto [bit, phase] : network)
+        need((*result)(warp, i) ^ uint64_t(1) << (shift + bit));
+  });
+  unsigned in = slotOf(op.getInput()), out = slotOf(op.getResult());
+  step.compute = [=](Frame &frame) {
+    std::vector<Number> all = gatherElements(frame, in, *places, count);
+    for (auto [bit, phase] : network)
+      for (size_t low = 0; low < count; ++low) {
+        size_t high = low | size_t(1) << (shift + bit);
+        bool descends = phase < size && (low >> (shift + phase) & 1);
+        if (low != high &&
+            (all[descends ? low : high].integer < all[descends ? high : low].integer))
+          std::swap(all[low], all[high]);
+      }
+    scatterElements(frame, out, *result, all);
+  };
+  return expectWithin(op, isWithin);
+}
+
 //===----------------------------------------------------------------------===//
 // Layout conversions and MMA
 //===----------------------------------------------------------------------===//

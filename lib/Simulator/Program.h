@@ -215,6 +215,7 @@ private:
                                     llvm::ArrayRef<int64_t> dims, ReduceOp kind, bool skipNan,
                                     bool isPartial, Step &step);
   mlir::LogicalResult compileScan(tile::ScanOp op, Step &step);
+  mlir::LogicalResult compileSort(tile::SortOp op, Step &step);
   mlir::LogicalResult compileConvert(tile::ConvertOp op, Step &step);
   mlir::LogicalResult compileMma(tile::MmaOp op, Step &step);
 

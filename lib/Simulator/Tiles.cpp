@@ -169,6 +169,7 @@ LogicalResult TileCompiler::compile(Operation *op, Step &step) {
                              partial.getReduceOp(), partial.getSkipNan(), /*isPartial=*/true, step);
       })
       .Case([&](tile::ScanOp scan) { return compileScan(scan, step); })
+      .Case([&](tile::SortOp sort) { return compileSort(sort, step); })
       .Case([&](tile::ConvertOp convert) { return compileConvert(convert, step); })
       .Case([&](tile::MmaOp mma) { return compileMma(mma, step); })
       .Default([&](Operation *) { return op->emitError("is not supported by the simulator"); });

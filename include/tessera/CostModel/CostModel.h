@@ -112,6 +112,7 @@ struct KernelShape {
   std::vector<Contraction> contractions;
   std::vector<Work> work;               ///< elementwise, also for operands of contractions
   std::vector<std::string> scanned;     ///< the dimension of each scan
+  std::string sorted;                   ///< the dimension along which rows are sorted
   std::vector<std::string> streamOrder; ///< the dimensions of the streams, outermost first
   /// Whether elements along the stream depend on each other, because they are added at computed
   /// indices or scanned by a key.

@@ -44,6 +44,8 @@ struct ExprNode {
     Reduce, ///< reduction of `args[0]` with `monoid` over the dimensions `over`
     Scan,   ///< prefix scan of `args[0]` with `monoid` along the dimension `over`, which
             /// < stays free; with `args[1]` only over elements with the same key, one of `number`
+    Sort,   ///< the integers `args[0]` in ascending order along the dimension `over`, which stays
+            /// < free
     State,  ///< a loop-carried value of a stream, number `state` (created by planning)
   };
   Kind kind;
@@ -61,7 +63,7 @@ struct ExprNode {
   llvm::SmallVector<Expr, 3> args;
   DimSet dims; ///< free dimensions
   unsigned id = 0;
-  /// For a Reduce or Scan: the graph value that it computes.
+  /// For a Reduce, Scan or Sort: the graph value that it computes.
   mutable mlir::Value origin;
   mlir::Location loc;
 
@@ -69,6 +71,8 @@ struct ExprNode {
 
   bool isConstant(double value) const { return kind == Constant && number == value; }
   bool dependsOn(const DimSet &set) const;
+  /// Whether elements along a dimension depend on each other.
+  bool isAlongRow() const { return kind == Scan || kind == Sort; }
   bool isMap(ScalarOp which) const { return kind == Map && op == which; }
 };
 
@@ -109,6 +113,7 @@ public:
               mlir::Value origin);
   Expr scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
             mlir::Value origin, Expr key = nullptr, int64_t keys = 0);
+  Expr sort(const std::string &along, Expr body, mlir::Location loc, mlir::Value origin);
   Expr state(unsigned number, mlir::Type type, DimSet dims);
 
   // Shorthands that use the operands' location and type.

@@ -437,6 +437,7 @@ std::optional<LogicalResult> KernelEmitter::emitTileOp(Operation *op) {
       .Case([&](tile::WarpReduceOp partial) { return emitWarpReduce(partial); })
       .Case([&](tile::ConvertOp convert) { return emitConvert(convert); })
       .Case([&](tile::ScanOp scan) { return emitScan(scan); })
+      .Case([&](tile::SortOp sort) { return emitSort(sort); })
       .Case([&](tile::MmaOp mma) { return emitMma(mma); })
       .Case([&](tile::CastOp cast) { return emitCast(cast); })
       .Case([&](tile::BitcastOp cast) {

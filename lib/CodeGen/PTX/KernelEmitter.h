@@ -79,6 +79,7 @@ private:
   LogicalResult emitWarpReduce(tile::WarpReduceOp partial);
   LogicalResult emitConvert(tile::ConvertOp convert);
   LogicalResult emitScan(tile::ScanOp scan);
+  LogicalResult emitSort(tile::SortOp sort);
   LogicalResult emitMma(tile::MmaOp mma);
   LogicalResult emitMmaShared(tile::MmaSharedOp mma);
   void emitIota(tile::IotaOp iota);

@@ -269,6 +269,8 @@ private:
           hasKey ? emit(e->args[1]) : mlir::Value(),
           hasKey ? builder.getI64IntegerAttr(int64_t(e->number)) : mlir::IntegerAttr());
     }
+    case ExprNode::Sort:
+      return sched::SortOp::create(builder, e->loc, type, emit(e->args[0]));
     case ExprNode::State:
       break;
     }

@@ -116,6 +116,7 @@ private:
       return isLevel(plan, e) || (!e->dependsOn(dims) && !e->args[0]->dependsOn(dims));
     case ExprNode::Index:
     case ExprNode::Scan:
+    case ExprNode::Sort:
       return !e->dependsOn(dims);
     default:
       return true;

@@ -346,7 +346,7 @@ private:
       // The dimension of the sources is the only stream of a kernel that adds them.
       bool streams = false;
       visitExprs({e}, [&](Expr part) {
-        streams |= part->kind == ExprNode::Reduce || (root.isSum && part->kind == ExprNode::Scan);
+        streams |= part->kind == ExprNode::Reduce || (root.isSum && part->isAlongRow());
       });
       if (streams)
         return Cut{value, "it is scattered to computed indices", true};
@@ -391,7 +391,7 @@ private:
   static std::set<void *> reductions(const Kernel &kernel) {
     std::set<void *> result;
     visitExprs(exprsOf(kernel), [&](Expr e) {
-      if ((e->kind == ExprNode::Reduce || e->kind == ExprNode::Scan) && e->origin)
+      if ((e->kind == ExprNode::Reduce || e->isAlongRow()) && e->origin)
         result.insert(e->origin.getAsOpaquePointer());
     });
     return result;
@@ -496,7 +496,7 @@ private:
     bool reduces = true;
     double bytes = 0;
     visitExprs(exprsOf(kernel), [&](Expr e) {
-      reduces &= e->kind != ExprNode::Scan && (e->kind != ExprNode::Reduce || isLevel(plan, e));
+      reduces &= !e->isAlongRow() && (e->kind != ExprNode::Reduce || isLevel(plan, e));
       if (e->kind != ExprNode::Load || !e->dependsOn(stream))
         return;
       double mine = llvm::divideCeil(e->type.getIntOrFloatBitWidth(), 8);

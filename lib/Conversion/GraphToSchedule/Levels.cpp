@@ -401,6 +401,8 @@ private:
       return pool.scan(e->monoid, e->over[0], resolveStored(e->args[0], sep), e->loc, e->origin,
                        e->args.size() > 1 ? resolveStored(e->args[1], sep) : nullptr,
                        int64_t(e->number));
+    if (e->kind == ExprNode::Sort)
+      return pool.sort(e->over[0], resolveStored(e->args[0], sep), e->loc, e->origin);
     if (e->kind == ExprNode::Cast)
       return pool.cast(resolveStored(e->args[0], sep), e->type, e->isExplicit, e->loc);
     if (e->isMap(ScalarOp::Where) && !sep.hasX(e->args[0]))

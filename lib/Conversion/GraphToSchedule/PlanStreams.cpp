@@ -7,8 +7,8 @@
 //    inside a block or after the stream.
 // 3. Resolve the levels to states (Levels.cpp).
 //
-// A scan determines the stream: the dimension that it runs along. Its elements are computed and
-// used inside of a block.
+// A scan or a sort determines the stream: the dimension that it runs along. Its elements are
+// computed and used inside of a block.
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
@@ -55,14 +55,14 @@ static std::vector<Expr> outputExprs(const KernelPlan &plan) {
   return result;
 }
 
-/// The scans in the outputs and in their indices.
+/// The scans and sorts in the outputs and in their indices.
 static std::vector<Expr> allScans(const ExprPool &pool, const KernelPlan &plan) {
   std::vector<Expr> roots = outputExprs(plan), result;
   for (const KernelOutput &output : plan.outputs)
     for (const ExprPool::GatherIndex &place : pool.gathersIn(output.index))
       roots.push_back(place.value);
   visitExprs(roots, [&](Expr e) {
-    if (e->kind == ExprNode::Scan)
+    if (e->isAlongRow())
       result.push_back(e);
   });
   return result;
@@ -138,7 +138,7 @@ std::optional<Cut> checkScans(const KernelPlan &plan, llvm::ArrayRef<Expr> scans
   std::optional<Cut> cut;
   for (Expr r : allReductions(plan))
     visitExprs({r->args[0]}, [&](Expr inner) {
-      if (inner->kind == ExprNode::Scan && !cut)
+      if (inner->isAlongRow() && !cut)
         cut = Cut{inner->origin, "a reduction reads the result of a scan"};
     });
   return cut;

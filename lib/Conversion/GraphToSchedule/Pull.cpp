@@ -441,23 +441,32 @@ Expr Puller::compute(mlir::Value value, const std::vector<SymExpr> &index) {
     return pool.constant(0, type);
   }
 
-  // A scan goes along a dimension of the kernel; with another index it is stored first.
+  // A scan or sort goes along a dimension of the kernel; with another index it is stored first. The
+  // first elements of a sorted row depend on all others.
   std::optional<unsigned> along = indexed.getScannedDim();
+  std::optional<ReduceOp> monoid = indexed.getReduction();
   bool isScan = along && !tensorType(value).getDim(*along).isConstant(1);
-  if (isScan && !walksDim(pool, index, *along)) {
-    cut = cut ? cut : Cut{value, "a scan is read in another order"};
+  bool isWalked =
+      !isScan ||
+      (walksDim(pool, index, *along) &&
+       (monoid || pool.dimSize(index[*along].symbolName()) == tensorType(value).getDim(*along)));
+  if (!isWalked) {
+    cut = cut ? cut
+              : Cut{value, monoid ? "a scan is read in another order"
+                                  : "a sorted row is read in another order, or in part"};
     return pool.constant(0, type);
   }
   IterationPoint point = iterationPoint(indexed, index);
-  std::optional<ReduceOp> monoid = indexed.getReduction();
-  if (monoid && !pool.gathersIn(index).empty()) {
+  if ((along || monoid) && !pool.gathersIn(index).empty()) {
     cut = cut ? cut : Cut{value, "its elements are read at computed places"};
     return pool.constant(0, type);
   }
   Expr result = pullBody(indexed, point, index);
   if (along || monoid)
     result = widened(op, result);
-  if (isScan) {
+  if (isScan && !monoid) {
+    result = pool.sort(index[*along].symbolName(), result, loc, value);
+  } else if (isScan) {
     std::optional<uint64_t> keys = llvm::cast<gir::ScanOp>(op).getBelow();
     result = pool.scan(*monoid, index[*along].symbolName(), result, loc, value,
                        keys ? pullOperand(indexed, 1, point, index) : nullptr, keys.value_or(0));

@@ -232,6 +232,24 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
   return body->scans[op] = step;
 }
 
+/// What is past the end of a row comes after its elements.
+Value Emitter::generateSort(sched::SortOp op, const Order &order) {
+  auto along = cast<StringAttr>(cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
+  Value tile = emitTile(op.getValue(), order);
+  const auto *axis = llvm::find(order, along);
+  if (axis == order.end()) // a block has one element
+    return tile;
+  if (isRagged(along)) {
+    Type element = getElementTypeOrSelf(tile);
+    auto largest = builder.getIntegerAttr(
+        element, llvm::APInt::getSignedMaxValue(element.getIntOrFloatBitWidth()));
+    Value other = create<tile::ConstantOp>(tileType(order, element), largest);
+    tile = map(ScalarOp::Where, {emitEdge({along}, order), tile, other});
+  }
+  return create<tile::SortOp>(tile, uint64_t(axis - order.begin()), DenseI64ArrayAttr(),
+                              DenseI64ArrayAttr());
+}
+
 //===----------------------------------------------------------------------===//
 // One block
 //===----------------------------------------------------------------------===//

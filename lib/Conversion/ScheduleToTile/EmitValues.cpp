@@ -146,6 +146,8 @@ Value Emitter::generate(Value value, const Order &order) {
     return permute(getGaugeStep(gauge).next, getOrder(value), order);
   if (auto scan = dyn_cast<sched::ScanOp>(op))
     return permute(getScanStep(scan).elements, getOrder(value), order);
+  if (auto sort = dyn_cast<sched::SortOp>(op))
+    return generateSort(sort, order);
   if (auto mask = dyn_cast<sched::MaskOp>(op)) {
     if (Scope *stream = findStream(); stream && stream->full)
       return emitTile(mask.getValue(), order);

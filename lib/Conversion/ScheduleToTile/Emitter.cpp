@@ -36,6 +36,8 @@ LogicalResult Emitter::check() {
       accesses[op] = *access;
       return WalkResult::advance();
     }
+    if (auto sort = dyn_cast<sched::SortOp>(op); sort && failed(checkSort(sort)))
+      return WalkResult::interrupt();
     if (!isa<sched::GaugeOp, sched::AccumulateOp>(op))
       return WalkResult::advance();
     // A state is carried across blocks, so a block must cover its inner dimensions.
@@ -53,6 +55,17 @@ LogicalResult Emitter::check() {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+/// A block has whole rows, which one CTA sorts.
+LogicalResult Emitter::checkSort(sched::SortOp op) {
+  auto along = cast<StringAttr>(cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
+  sched::DimAttr dim = kernel.getDim(along);
+  if (fits(dim))
+    return success();
+  return op.emitOpError() << "expected the tile of sorted dimension '" << along.getValue()
+                          << "' to cover its size " << dim.getSize().str() << ", got "
+                          << dim.getTile();
 }
 
 //===----------------------------------------------------------------------===//

@@ -115,6 +115,7 @@ private:
   Scope *findStream(); ///< the innermost loop of the open stream, if any
   bool isRagged(mlir::StringAttr dim);
   bool fits(sched::DimAttr dim);
+  mlir::LogicalResult checkSort(sched::SortOp op);
   bool mayBeRagged(sched::DimAttr dim);
 
   // Dependences of a value (Emitter.cpp).
@@ -198,6 +199,7 @@ private:
   bool isZeroPaddedMma(sched::StreamOp op);
   GaugeStep getGaugeStep(sched::GaugeOp op);
   ScanStep getScanStep(sched::ScanOp op);
+  mlir::Value generateSort(sched::SortOp op, const Order &order);
   Order carriedOrder(mlir::Operation &state);
   mlir::Value emitExponent(mlir::Value exponent, const Order &order);
   bool isCompared(mlir::OpOperand &operand);

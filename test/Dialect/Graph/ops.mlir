@@ -166,6 +166,15 @@ func.func @order(%x: !gir.tensor<B, S, f16>) -> (!gir.tensor<B, S, i64>, !gir.te
   return %0, %1 : !gir.tensor<B, S, i64>, !gir.tensor<B, S, i64>
 }
 
+// CHECK-LABEL: func @sorts
+func.func @sorts(%x: !gir.tensor<B, S, i32>, %y: !gir.tensor<64, i64>) -> !gir.tensor<B, S, i32> {
+  // CHECK: gir.sort %{{.*}} : !gir.tensor<B, S, i32>
+  %0 = gir.sort %x : !gir.tensor<B, S, i32>
+  // CHECK: gir.sort %{{.*}} : !gir.tensor<64, i64>
+  %1 = gir.sort %y : !gir.tensor<64, i64>
+  return %0 : !gir.tensor<B, S, i32>
+}
+
 // CHECK-LABEL: func @scans
 func.func @scans(%x: !gir.tensor<B, S, f32>, %m: !gir.tensor<S, i1>) -> !gir.tensor<B, S, f32> {
   // CHECK: gir.scan sum %{{.*}} dim 1 : !gir.tensor<B, S, f32>

@@ -405,6 +405,56 @@ func.func @unordered(%x: !gir.tensor<S, i64>) -> !gir.tensor<S, i64> {
 
 // -----
 
+func.func @sort_outside(%x: !gir.tensor<S, i64>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>) -> () dims [parallel i = S tile 8] order [i] {
+    %1 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+    // expected-error @+1 {{expected to be inside a sched.stream}}
+    %g = sched.sort %1 : !sched.val<[i], i64>
+  }
+  return
+}
+
+// -----
+
+func.func @sort_of_two(%x: !gir.tensor<S, T, i64>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, T, i64>) -> () dims [stream m = S tile 8, stream n = T tile 8] order [] {
+    sched.stream over [m, n] live ["0", "T"] full ["0", "T"] lag 0.0 {
+      %1 = sched.load %a["m", "n"] : !gir.tensor<S, T, i64> -> !sched.val<[m, n], i64>
+      // expected-error @+1 {{expected a stream over one dimension, got 2}}
+      %g = sched.sort %1 : !sched.val<[m, n], i64>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @sort_of_floats(%x: !gir.tensor<S, f32>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, f32>) -> () dims [stream n = S tile 8] order [] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["n"] : !gir.tensor<S, f32> -> !sched.val<[n], f32>
+      // expected-error @+1 {{expected integers of type i32 or i64, got 'f32'}}
+      %g = sched.sort %1 : !sched.val<[n], f32>
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @sort_across(%x: !gir.tensor<S, i64>) {
+  sched.kernel @k(%a = %x : !gir.tensor<S, i64>) -> () dims [parallel i = S tile 8, stream n = S tile 8] order [i] {
+    sched.stream over [n] live ["0", "S"] full ["0", "S"] lag 0.0 {
+      %1 = sched.load %a["i"] : !gir.tensor<S, i64> -> !sched.val<[i], i64>
+      // expected-error @+1 {{expected a value over 'n', got [i]}}
+      %g = sched.sort %1 : !sched.val<[i], i64>
+    }
+  }
+  return
+}
+
+// -----
+
 func.func @scan_of_two(%x: !gir.tensor<S, T, f32>) {
   sched.kernel @k(%a = %x : !gir.tensor<S, T, f32>) -> () dims [stream m = S tile 8, stream n = T tile 8] order [] {
     sched.stream over [m, n] live ["0", "T"] full ["0", "T"] lag 0.0 {

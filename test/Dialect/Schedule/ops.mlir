@@ -141,6 +141,20 @@ func.func @sums(%x: !gir.tensor<S, i64>, %t: !gir.tensor<V, D, f32>) -> !gir.ten
   return %r : !gir.tensor<V, D, f32>
 }
 
+// CHECK-LABEL: func.func @sort
+func.func @sort(%x: !gir.tensor<M, 100, i64>) -> !gir.tensor<M, 100, i64> {
+  %r = sched.kernel @k(%a = %x : !gir.tensor<M, 100, i64>) -> (%o : !gir.tensor<M, 100, i64>)
+      dims [parallel i = M tile 4, stream n = 100 tile 128] order [i] {
+    sched.stream over [n] live ["0", "100"] full ["0", "100"] lag 0.0 {
+      %0 = sched.load %a["i", "n"] : !gir.tensor<M, 100, i64> -> !sched.val<[i, n], i64>
+      // CHECK: sched.sort %{{.*}} : <[i, n], i64>
+      %1 = sched.sort %0 : !sched.val<[i, n], i64>
+      sched.store %1, %o["i", "n"] : !sched.val<[i, n], i64>, !gir.tensor<M, 100, i64>
+    }
+  }
+  return %r : !gir.tensor<M, 100, i64>
+}
+
 // CHECK-LABEL: func.func @scan
 func.func @scan(%x: !gir.tensor<M, S, f32>) -> !gir.tensor<M, S, f32> {
   %r = sched.kernel @k(%a = %x : !gir.tensor<M, S, f32>) -> (%o : !gir.tensor<M, S, f32>)

@@ -540,6 +540,54 @@ tile.kernel @narrow(%x: !tile.view<?xi16, strides = [1]>, %c: index) grid 1 {
 
 // -----
 
+func.func @sort_type(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{expected integers of type i32 or i64, got 'f32'}}
+  %y = tile.sort %x dim 1 : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @sort_dim(%x: tensor<4x8xi32>) {
+  // expected-error @+1 {{expected a dimension below 2, got 2}}
+  %y = tile.sort %x dim 2 : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @sort_size(%x: tensor<4x6xi32>) {
+  // expected-error @+1 {{expected a power of two elements to sort, got 6}}
+  %y = tile.sort %x dim 1 : tensor<4x6xi32>
+  return
+}
+
+// -----
+
+func.func @part_without_layout(%x: tensor<8xi32>) {
+  // expected-error @+1 {{expected a tile with a layout for a part of a sort}}
+  %y = tile.sort %x dim 0 phases [1, 2] steps [0, 1] : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @part_phases(%x: tensor<8xi32, #tile.layout<"lane[d0:1, d0:2, d0:4, 0, 0] -> d0:8">>) {
+  // expected-error @+1 {{expected phases from 1 to 4}}
+  %y = tile.sort %x dim 0 phases [1, 5] steps [0, 3] : tensor<8xi32, #tile.layout<"lane[d0:1, d0:2, d0:4, 0, 0] -> d0:8">>
+  return
+}
+
+// -----
+
+func.func @part_steps(%x: tensor<8xi32, #tile.layout<"lane[d0:1, d0:2, d0:4, 0, 0] -> d0:8">>) {
+  // expected-error @+1 {{expected steps from 0 to 3}}
+  %y = tile.sort %x dim 0 phases [1, 4] steps [2, 1] : tensor<8xi32, #tile.layout<"lane[d0:1, d0:2, d0:4, 0, 0] -> d0:8">>
+  return
+}
+
+// -----
+
 func.func @scan_shape(%x: tensor<4x8xf32>, %c: tensor<8xf32>) {
   // expected-error @+1 {{initial tile}}
   %y, %t = tile.scan sum %x from %c dim 1 : tensor<4x8xf32>, tensor<8xf32>

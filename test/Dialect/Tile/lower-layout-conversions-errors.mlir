@@ -24,6 +24,16 @@ tile.kernel @swizzled() grid 1 launch <num_warps = 2> {
 
 // -----
 
+#swizzled = #tile.layout<"lane[d1:1, d1:2, d1:4, d1:8, d0:1+d1:1] warp[d0:2] -> d0:4 d1:16">
+tile.kernel @sorted() grid 1 launch <num_warps = 2> {
+  %x = tile.constant 1 : i32 : tensor<4x16xi32, #swizzled>
+  // expected-error @+1 {{expected a layout in which nothing moves along the sorted dimension and another}}
+  %0 = tile.sort %x dim 1 : tensor<4x16xi32, #swizzled>
+  tile.return
+}
+
+// -----
+
 #parts = #tile.layout<"register[d1:1] lane[0, 0, 0, 0, 0] warp[d0:2] block[d0:1] -> d0:4 d1:2">
 #halves = #tile.layout<"lane[0, 0, 0, 0, 0] warp[0] block[d0:1] -> d0:2">
 tile.kernel @warps() grid 1 launch <num_warps = 2, cluster_size = 2> {

@@ -40,6 +40,28 @@ tile.kernel @running(%y: !tile.view<1024xf32, strides = [1]>) grid 1 {
   tile.return
 }
 
+// A sort across warps: each warp sorts runs of 256. In the two phases after that, threads first get the elements that
+// warps had, for the steps between them.
+// CHECK-LABEL: tile.kernel @sort
+// CHECK: %[[W:.*]] = tile.sort %{{.*}} dim 0 phases [1, 9] steps [0, 8] : tensor<1024xi64, #[[LOW:.*]]>
+// CHECK: tile.shared_store %[[W]]
+// CHECK: %[[H:.*]] = tile.shared_load {{.*}} -> tensor<1024xi64, #[[HIGH:.*]]>
+// CHECK: %[[S:.*]] = tile.sort %[[H]] dim 0 phases [9, 10] steps [8, 10] : tensor<1024xi64, #[[HIGH]]>
+// CHECK: tile.shared_store %[[S]]
+// CHECK: %[[L:.*]] = tile.shared_load {{.*}} -> tensor<1024xi64, #[[LOW]]>
+// CHECK: tile.sort %[[L]] dim 0 phases [9, 10] steps [0, 8]
+// CHECK: tile.sort %{{.*}} dim 0 phases [10, 11] steps [8, 10]
+// CHECK: tile.sort %{{.*}} dim 0 phases [10, 11] steps [0, 8]
+// CHECK-NOT: tile.sort
+#sorted = #tile.layout<"register[d0:1, d0:2, d0:4] lane[d0:8, d0:16, d0:32, d0:64, d0:128] warp[d0:256, d0:512] -> d0:1024">
+tile.kernel @sort(%y: !tile.view<1024xi64, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %x = tile.constant 1 : i64 : tensor<1024xi64, #sorted>
+  %0 = tile.sort %x dim 0 : tensor<1024xi64, #sorted>
+  tile.store %0, %y[%c0] dims [0] : tensor<1024xi64, #sorted>, !tile.view<1024xi64, strides = [1]>
+  tile.return
+}
+
 // Conversions within a warp are shuffles; a scan within a warp needs nothing.
 #pair = #tile.layout<"register[d0:1] lane[d0:2, d0:4, d0:8, d0:16, d0:32] -> d0:64">
 #apart = #tile.layout<"register[d0:32] lane[d0:1, d0:2, d0:4, d0:8, d0:16] -> d0:64">

@@ -177,6 +177,13 @@ func.func @online(%m: tensor<8xf32>, %g: tensor<8xf32>, %x: tensor<8x64xf64>) {
   return
 }
 
+// CHECK-LABEL: func.func @sort
+func.func @sort(%x: tensor<4x8xi64>) -> tensor<4x8xi64> {
+  // CHECK: tile.sort %{{.*}} dim 1 : tensor<4x8xi64>
+  %y = tile.sort %x dim 1 : tensor<4x8xi64>
+  return %y : tensor<4x8xi64>
+}
+
 // CHECK-LABEL: func.func @scan
 func.func @scan(%x: tensor<4x8xf32>, %c: tensor<4xf32>) -> tensor<4x8xf32> {
   // CHECK: tile.scan sum %{{.*}} from %{{.*}} dim 1 : tensor<4x8xf32>, tensor<4xf32>

@@ -26,6 +26,7 @@ StringRef IotaOp::getReason() { return "it has no operands"; }
 StringRef CheckOp::getReason() { return "it has no result"; }
 StringRef PrintOp::getReason() { return "it has no result"; }
 StringRef ArgSortOp::getReason() { return "it returns indices"; }
+StringRef SortOp::getReason() { return "it sorts integers"; }
 StringRef StopGradientOp::getReason() { return "its result is a constant of gradients"; }
 StringRef CustomVjpOp::getReason() { return "it is replaced by its values"; }
 StringRef CheckpointOp::getReason() { return "it is replaced by its values"; }

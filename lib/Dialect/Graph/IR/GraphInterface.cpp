@@ -227,6 +227,11 @@ std::optional<tessera::ReduceOp> ScanOp::getReduction() { return getReduceOp(); 
 ScalarBody ScanOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
 Index ScanOp::getOperandIndex(unsigned) { return identityIndex(tensorType(getResult()).getRank()); }
 
+Index SortOp::getIterationSizes() { return shapeOf(getResult()); }
+std::optional<unsigned> SortOp::getScannedDim() { return tensorType(getResult()).getRank() - 1; }
+ScalarBody SortOp::getScalarBody() { return {.kind = ScalarBody::Identity}; }
+Index SortOp::getOperandIndex(unsigned) { return identityIndex(tensorType(getResult()).getRank()); }
+
 Index ContractOp::getIterationSizes() {
   Index sizes = shapeOf(getResult());
   for (int64_t dim : getLhsContract())

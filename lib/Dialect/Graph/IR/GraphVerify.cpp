@@ -435,6 +435,16 @@ LogicalResult ScanOp::verify() {
   return expectShape(*this, "keys", key.getShape(), type.getShape());
 }
 
+LogicalResult SortOp::verify() {
+  gir::TensorType type = tensorType(getInput());
+  if (type.getRank() == 0)
+    return emitOpError("expected at least one dimension");
+  if (Type element = type.getElementType();
+      !element.isSignlessInteger(32) && !element.isSignlessInteger(64))
+    return emitOpError() << "expected integers of type i32 or i64, got " << element;
+  return success();
+}
+
 LogicalResult ContractOp::verify() {
   gir::TensorType lhs = tensorType(getLhs()), rhs = tensorType(getRhs()),
                   to = tensorType(getResult());

@@ -367,6 +367,23 @@ LogicalResult ScanOp::verify() {
                        valType(getResult()).getElementType());
 }
 
+LogicalResult SortOp::verify() {
+  FailureOr<StreamOp> stream = expectStream(*this);
+  if (failed(stream))
+    return failure();
+  if (stream->getOver().size() != 1)
+    return emitOpError() << "expected a stream over one dimension, got "
+                         << stream->getOver().size();
+  auto along = cast<StringAttr>(stream->getOver()[0]);
+  if (!valType(getValue()).hasDim(along))
+    return emitOpError() << "expected a value over '" << along.getValue() << "', got "
+                         << listText(valType(getValue()).getDims());
+  Type element = valType(getValue()).getElementType();
+  if (!element.isSignlessInteger(32) && !element.isSignlessInteger(64))
+    return emitOpError() << "expected integers of type i32 or i64, got " << element;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

@@ -188,8 +188,8 @@ bool Run::travelsTogether() {
       fits = coversStream(stream);
     else if (isa<IndexOp>(op))
       fits = !occursIn(dimsOf(op->getResult(0)));
-    else if (auto scan = dyn_cast<ScanOp>(op)) // a scan ends with its row
-      fits = llvm::none_of(cast<StreamOp>(scan->getParentOp()).getOver().getAsRange<StringAttr>(),
+    else if (isa<ScanOp, SortOp>(op)) // a scan or sort ends with its row
+      fits = llvm::none_of(cast<StreamOp>(op->getParentOp()).getOver().getAsRange<StringAttr>(),
                            [&](StringAttr dim) { return contains(dim); });
     else if (isa<BoundOp>(op))
       fits = !occursIn(dimsOf(op->getOperand(0)));

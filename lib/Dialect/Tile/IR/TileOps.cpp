@@ -191,6 +191,17 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
   build(builder, state, tileType(input).clone(shape), input);
 }
 
+SmallVector<SortOp::Step> SortOp::getNetwork() {
+  auto bits = int64_t(llvm::Log2_64(getType().getShape()[getDim()]));
+  std::array<int64_t, 2> allPhases = {1, bits + 1}, allSteps = {0, bits};
+  ArrayRef<int64_t> phases = getPhases().value_or(allPhases), steps = getSteps().value_or(allSteps);
+  SmallVector<Step> network;
+  for (int64_t phase = phases[0]; phase < phases[1]; ++phase)
+    for (int64_t bit = std::min(phase, steps[1]) - 1; bit >= steps[0]; --bit)
+      network.push_back({unsigned(bit), unsigned(phase)});
+  return network;
+}
+
 void ScanOp::build(OpBuilder &builder, OperationState &state, tessera::ReduceOp op, Value input,
                    Value init, int64_t dim, Value key) {
   build(builder, state, input.getType(), init.getType(), toStringRef(reduceOpName(op)), input, init,

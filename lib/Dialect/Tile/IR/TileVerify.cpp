@@ -441,6 +441,31 @@ LogicalResult ScanOp::verify() {
   return expectShape(*this, "an initial tile", shape, init.getShape());
 }
 
+LogicalResult SortOp::verify() {
+  RankedTensorType type = tileType(getInput());
+  if (!type.getElementType().isSignlessInteger(32) && !type.getElementType().isSignlessInteger(64))
+    return emitOpError() << "expected integers of type i32 or i64, got " << type.getElementType();
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= type.getRank())
+    return emitOpError() << "expected a dimension below " << type.getRank() << ", got " << dim;
+  int64_t size = type.getShape()[dim];
+  if (!llvm::isPowerOf2_64(size))
+    return emitOpError() << "expected a power of two elements to sort, got " << size;
+  if (!getPhases() && !getSteps())
+    return success();
+  if (!layoutOf(getInput()))
+    return emitOpError() << "expected a tile with a layout for a part of a sort, got " << type;
+  int64_t bits = llvm::Log2_64(size);
+  auto isRange = [](ArrayRef<int64_t> range, int64_t first, int64_t end) {
+    return range.size() == 2 && range[0] >= first && range[0] <= range[1] && range[1] <= end;
+  };
+  if (!getPhases() || !isRange(*getPhases(), 1, bits + 1))
+    return emitOpError() << "expected phases from 1 to " << bits + 1;
+  if (!getSteps() || !isRange(*getSteps(), 0, bits))
+    return emitOpError() << "expected steps from 0 to " << bits;
+  return success();
+}
+
 LogicalResult MmaOp::verify() {
   RankedTensorType lhs = tileType(getLhs()), rhs = tileType(getRhs()), acc = tileType(getAcc());
   if (lhs.getRank() != 2 || rhs.getRank() != 2 || (acc.getRank() != 2 && acc.getRank() != 3))

@@ -25,8 +25,9 @@ def GraphOpInterface : OpInterface<"GraphOpInterface"> {
       "::llvm::SmallVector<::tessera::SymExpr>", "getOperandIndex", (ins "unsigned":$operand)>,
     InterfaceMethod<"The computation at a point from the operands' elements.",
       "::tessera::gir::ScalarBody", "getScalarBody">,
-    InterfaceMethod<[{The parallel dimension along which elements are scanned, if there is one: an element of the result
-      combines the values at its point and at all points before it along that dimension.}],
+    InterfaceMethod<[{The parallel dimension along which elements are scanned or sorted, if there is one. With a monoid, an
+      element of the result combines the values at its point and at all points before it along that dimension; without
+      one, the values along it are integers in ascending order.}],
       "std::optional<unsigned>", "getScannedDim", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<"The monoid of the reduced dimensions, or of the scanned one.", "std::optional<::tessera::ReduceOp>",
       "getReduction", (ins), [{}], [{ return std::nullopt; }]>,

@@ -496,6 +496,23 @@ def Graph_ScanOp : Graph_Op<"scan", [AllTypesMatch<["input", "result"]>,
   }];
 }
 
+def Graph_SortOp : Graph_Op<"sort", [AllTypesMatch<["input", "result"]>,
+    DeclareOpInterfaceMethods<GraphOpInterface, ["getScannedDim"]>], Graph_NonDifferentiable> {
+  let summary = "the integers of short rows in ascending order";
+  let description = [{
+    Sorts signed integers of 32 or 64 bits along the last dimension. On a GPU the threads of one CTA sort a row, which
+    has at most 4096 elements. `gir-expand-sorts` makes such integers from keys and indices, so that equal elements
+    keep their order.
+
+    ```mlir
+    %1 = gir.sort %0 : !gir.tensor<B, 1000, i64>
+    ```
+  }];
+  let arguments = (ins Graph_TensorType:$input);
+  let results = (outs Graph_TensorType:$result);
+  let assemblyFormat = "$input attr-dict `:` custom<FullType>(type($result))";
+}
+
 def Graph_ContractOp : Graph_ReductionOp<"contract"> {
   let summary = "sum of products over shared dimensions";
   let description = [{

@@ -218,6 +218,21 @@ def Schedule_ScanOp : Schedule_PureOp<"scan"> {
   }];
 }
 
+def Schedule_SortOp : Schedule_PureOp<"sort", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "integers in ascending order along the stream";
+  let description = [{
+    The parent is a stream over one dimension, which the value has. The tile of that dimension holds all of its
+    elements, so that the stream is one block.
+
+    ```mlir
+    %y = sched.sort %x : !sched.val<[i, n], i64>
+    ```
+  }];
+  let arguments = (ins Schedule_ValType:$value);
+  let results = (outs Schedule_ValType:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//

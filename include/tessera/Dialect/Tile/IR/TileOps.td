@@ -518,6 +518,37 @@ def Tile_ScanOp : Tile_PureOp<"scan", [AllTypesMatch<["input", "result"]>, AllTy
   ];
 }
 
+def Tile_SortOp : Tile_PureOp<"sort", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "integers in ascending order along a dimension, or steps of the network that sorts them";
+  let description = [{
+    Sorts signed integers of 32 or 64 bits along `dim`, whose size is a power of two 2^n, by a bitonic network. Phase
+    `p` of its phases 1 to n has the steps `b` = p - 1 to 0. A step orders the elements at `i` and `i + 2^b`, where bit
+    `b` of `i` is 0: ascending if bit `p` of `i` is 0, descending otherwise.
+
+    In placed programs a sort may be a part of the network: of the phases from `phases[0]` up to and without
+    `phases[1]`, the steps from `steps[0]` up to and without `steps[1]`.
+
+    ```mlir
+    %1 = tile.sort %0 dim 1 : tensor<4x256xi64>
+    %2 = tile.sort %1 dim 1 phases [9, 10] steps [0, 8] : tensor<4x512xi64, #layout>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$input, I64Attr:$dim, OptionalAttr<DenseI64ArrayAttr>:$phases,
+                       OptionalAttr<DenseI64ArrayAttr>:$steps);
+  let results = (outs Tile_TileType:$result);
+  let assemblyFormat = [{
+    $input `dim` custom<PlainInt>($dim) (`phases` $phases^ `steps` $steps)? attr-dict `:` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// A step of the network: bits of the position along the dimension.
+    struct Step {
+      unsigned bit, phase;
+    };
+    /// The steps in their order.
+    ::llvm::SmallVector<Step> getNetwork();
+  }];
+}
+
 /// A last operand that is optional, after `others`, of the type of another one.
 class Tile_OptionalOfType<string type, string operand, int others>
     : TypesMatchWith<"expected '" # operand # "' of the type of '" # type # "'", type, operand, "$_self",

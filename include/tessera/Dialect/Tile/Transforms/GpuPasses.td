@@ -375,6 +375,7 @@ def TileLowerLayoutConversions : Pass<"tile-lower-layout-conversions", "::mlir::
     | reduction across warps | a `tile.warp_reduce`, a conversion that gives threads the parts of all warps, and a reduction in registers |
     | reduction across the CTAs of a cluster | `tile.dsmem_store`, `tile.dsmem_wait` and `tile.dsmem_load` of the parts |
     | scan across warps | a scan of each warp's run, a scan of the totals in every warp, and their combination |
+    | sort across warps | in each phase, a sort of the steps between warps after a conversion that exchanges warps with threads, and a sort of the others |
     | MMA without tensor cores | `tile.mma_shared` |
 
     **Why.** After this pass all traffic between threads is explicit, so that shared memory can be
@@ -389,7 +390,7 @@ def TileLowerLayoutConversions : Pass<"tile-lower-layout-conversions", "::mlir::
 
     **Declines.** Conversions that are copies of registers or cheaper as shuffles; reductions and
     scans within warps; MMAs on tensor cores. A tile that exceeds the shared memory of the chip is
-    an error, and so is a scan whose layout divides the dimension over the CTAs of a cluster.
+    an error, and so is a scan or sort whose layout divides the dimension over the CTAs of a cluster.
 
     Before:
     ```mlir

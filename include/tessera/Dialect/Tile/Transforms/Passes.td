@@ -387,6 +387,46 @@ def TileEmulateFp32Mma : Pass<"tile-emulate-fp32-mma"> {
   let dependentDialects = ["::tessera::tile::TileDialect"];
 }
 
+def TileExpandSorts : Pass<"tile-expand-sorts", "::mlir::ModuleOp"> {
+  let summary = "rewrite sorts as reductions of pairs";
+  let description = [{
+    Replaces `tile.sort` by the steps of its network. A step divides the dimension into pairs, whose minimum and
+    maximum are reductions; the position of an element decides which of the two it becomes.
+
+    **Why.** The backends for CPUs and CUDA Tile IR then need no sorting code of their own. The PTX backend keeps
+    sorts: it compares registers and exchanges words by shuffles.
+
+    **Input form.** Whole-tile kernels.
+
+    **Output form.** The same, without `tile.sort`.
+
+    **Declines.** Never.
+
+    Before:
+    ```mlir
+    %1 = tile.sort %0 dim 0 : tensor<2xi64>
+    ```
+    After:
+    ```mlir
+    %c0 = arith.constant 0 : index
+    %at = tile.iota %c0 : tensor<2xi32>
+    %one = tile.constant 1 : i32 : tensor<2xi32>
+    %bit = tile.map bitwise_and(%at, %one) : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+    %zero = tile.constant 0 : i32 : tensor<2xi32>
+    %second = tile.map ne(%bit, %zero) : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+    %pairs = tile.reshape %0 : tensor<2xi64> -> tensor<1x2x1xi64>
+    %p = tile.reshape %second : tensor<2xi1> -> tensor<1x2x1xi1>
+    %h = tile.reduce max %pairs dims [1] : tensor<1x2x1xi64> -> tensor<1x1xi64>
+    %high = tile.broadcast %h dims [0, 2] : tensor<1x1xi64> -> tensor<1x2x1xi64>
+    %l = tile.reduce min %pairs dims [1] : tensor<1x2x1xi64> -> tensor<1x1xi64>
+    %low = tile.broadcast %l dims [0, 2] : tensor<1x1xi64> -> tensor<1x2x1xi64>
+    %w = tile.map where(%p, %high, %low) : (tensor<1x2x1xi1>, tensor<1x2x1xi64>, tensor<1x2x1xi64>) -> tensor<1x2x1xi64>
+    %1 = tile.reshape %w : tensor<1x2x1xi64> -> tensor<2xi64>
+    ```
+  }];
+  let dependentDialects = ["::tessera::tile::TileDialect", "::mlir::arith::ArithDialect"];
+}
+
 def TileWidenMmaTypes : Pass<"tile-widen-mma-types", "::mlir::ModuleOp"> {
   let summary = "compute MMAs of narrow types in f32, without tensor cores";
   let description = [{

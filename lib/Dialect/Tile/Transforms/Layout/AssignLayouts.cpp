@@ -3,18 +3,17 @@
 // Layouts propagate backward. A store requests the layout in which threads access memory in wide
 // contiguous vectors. An elementwise operation requests the layout of its result for its operands,
 // a broadcast the part of its result's layout that its operand has. The first request wins. A
-// contraction and a reduction within warps have layouts of their own. A load refuses a layout that
-// is not coalesced. Long elementwise work is not requested in a layout that replicates it across
-// warps, nor work on accumulators in one that replicates it across lanes. A value that is used in
-// another layout is converted; constants and iotas are computed again instead, and so are loads and
-// elementwise work on them where a conversion would need elements of another CTA.
+// contraction, a sort and a reduction within warps have layouts of their own. A load refuses one
+// that is not coalesced. Long elementwise work is not requested in a layout that replicates it
+// across warps, nor work on accumulators in one that replicates it across lanes. A value that is
+// used in another layout is converted; constants and iotas are computed again instead, and so are
+// loads and elementwise work on them where a conversion would need elements of another CTA.
 //
 // In a cluster the CTAs divide the longest rows into contiguous parts; everything else is
 // replicated. With split-K each CTA has a part of the K dimension of the operands and of the tiles
 // that they derive from elementwise. The results are divided by rows, or by columns with wgmma: a
 // thread finishes some of its accumulator elements and sends the others to the same thread of other
-// CTAs. With `cluster_axis` the CTAs divide rows or columns of the accumulator, of the
-// operand along that axis, and of the results.
+// CTAs. With `cluster_axis` they divide the accumulator, the operand along that axis, and results.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
@@ -640,6 +639,8 @@ void Assignment::choose(Operation *op) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         choose(block);
+  if (auto sort = dyn_cast<SortOp>(op))
+    layouts[sort.getResult()] = onAllThreads(sortedRows(shapeOf(sort), sort.getDim(), warps));
   auto mma = dyn_cast<MmaOp>(op);
   if (mma)
     layouts[mma.getResult()] = accumulatorLayout(mma);

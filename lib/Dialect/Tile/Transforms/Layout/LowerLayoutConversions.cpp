@@ -45,6 +45,7 @@ private:
   Value gatherFromCtas(tile::ReduceOp reduce, Value parts);
   void initDsmem();
   LogicalResult expand(ScanOp scan);
+  LogicalResult expand(SortOp sort);
   void expand(MmaOp mma);
   LogicalResult expand(ConvertOp convert);
   std::optional<Layout> memoryForWgmma(ConvertOp convert);
@@ -352,6 +353,60 @@ LogicalResult Expansion::expand(ScanOp scan) {
   return success();
 }
 
+/// The layout in which registers and lanes have the elements of a row that warps have in `layout`,
+/// and warps those of the lowest bits. None if these bits are too few.
+static std::optional<Layout> withWarpsLow(const Layout &layout, Dim dim) {
+  gf2::Vectors columns(layout.columns().begin(), layout.columns().end());
+  SmallVector<unsigned> low;
+  for (Dim in : {Dim::Register, Dim::Lane})
+    for (unsigned bit = 0; bit < layout.in().bits(in); ++bit)
+      if (unsigned at = layout.in().shift(in) + bit; layout.out().unpack(columns[at])[dim])
+        low.push_back(at);
+  unsigned next = 0;
+  for (unsigned bit = 0; bit < layout.in().bits(Dim::Warp); ++bit) {
+    unsigned at = layout.in().shift(Dim::Warp) + bit;
+    if (!layout.out().unpack(columns[at])[dim])
+      continue;
+    if (next == low.size() || columns[low[next]] > columns[at])
+      return std::nullopt;
+    std::swap(columns[at], columns[low[next++]]);
+  }
+  return Layout(layout.in(), layout.out(), std::move(columns));
+}
+
+/// The steps between elements of different warps take place after a conversion in which threads and
+/// warps change places: once in each phase that has some.
+LogicalResult Expansion::expand(SortOp sort) {
+  Layout layout = *layoutOf(sort.getInput());
+  int64_t dim = sort.getDim();
+  FailureOr<unsigned> lowest = lowestWarpBit(layout, tensorDim(dim));
+  int64_t bits = layout.out().bits(tensorDim(dim)), low = failed(lowest) ? 0 : *lowest;
+  std::optional<Layout> high = failed(lowest) ? std::nullopt : withWarpsLow(layout, tensorDim(dim));
+  if (!high)
+    return sort.emitError("expected a layout in which nothing moves along the sorted dimension and "
+                          "another, nor CTAs of a cluster along it, got ")
+           << sort.getType();
+  if (low == bits || sort.getPhases())
+    return success();
+  builder.setInsertionPoint(sort);
+  loc = sort.getLoc();
+  Value words = sort.getInput();
+  auto run = [&](const Layout &in, std::array<int64_t, 2> phases, std::array<int64_t, 2> steps) {
+    words = convertTo(words, in);
+    words =
+        SortOp::create(builder, loc, words.getType(), words, builder.getI64IntegerAttr(dim),
+                       builder.getDenseI64ArrayAttr(phases), builder.getDenseI64ArrayAttr(steps));
+  };
+  run(layout, {1, low + 1}, {0, low});
+  for (int64_t phase = low + 1; phase <= bits; ++phase) {
+    run(*high, {phase, phase + 1}, {low, bits});
+    run(layout, {phase, phase + 1}, {0, low});
+  }
+  sort.replaceAllUsesWith(words);
+  sort.erase();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Contractions and conversions
 //===----------------------------------------------------------------------===//
@@ -449,6 +504,9 @@ LogicalResult Expansion::run() {
   initDsmem();
   for (ScanOp scan : all<ScanOp>())
     if (failed(expand(scan)))
+      return failure();
+  for (SortOp sort : all<SortOp>())
+    if (failed(expand(sort)))
       return failure();
   for (MmaOp mma : all<MmaOp>())
     expand(mma);

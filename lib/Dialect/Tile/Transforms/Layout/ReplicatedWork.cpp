@@ -17,7 +17,7 @@ bool tile::hasOwnLayout(Value tile) {
   made.insert(tile);
   for (unsigned i = 0; i < made.size(); ++i) {
     Operation *op = made[i].getDefiningOp();
-    if (isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp>(op))
+    if (isa_and_nonnull<MmaOp, tile::ReduceOp, ScanOp, SortOp>(op))
       return true;
     if (isa_and_nonnull<MapOp, tile::CastOp, BitcastOp>(op))
       made.insert_range(op->getOperands());

@@ -1,4 +1,4 @@
-//===- ScanRows.cpp - Layouts in which threads scan whole rows ------------===//
+//===- ScanRows.cpp - Layouts for scans and sorts of rows -----------------===//
 //
 // Where each lane has one element of a row, every element takes a shuffle and four other
 // instructions for each bit of the row's length. A thread with a whole row takes one instruction
@@ -7,8 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "Layout/ScanRows.h"
 
+#include "tessera/Layout/Families.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+
+#include <functional>
+#include <numeric>
 
 using namespace tessera;
 
@@ -33,4 +37,30 @@ std::optional<Layout> tile::rowsInThreads(const Layout &layout, Dim dim) {
   for (auto [lane, reg] : llvm::zip(along, others))
     std::swap(columns[lane], columns[reg]);
   return Layout(in, out, std::move(columns));
+}
+
+Layout tile::sortedRows(llvm::ArrayRef<int64_t> shape, unsigned dim, unsigned warps) {
+  constexpr unsigned lanes = 32;
+  std::vector<unsigned> sizes(shape.begin(), shape.end()), order = {dim};
+  for (unsigned other = sizes.size(); other-- > 0;)
+    if (other != dim)
+      order.push_back(other);
+  std::vector<unsigned> left = sizes, ones(sizes.size(), 1);
+  unsigned elements = std::accumulate(sizes.begin(), sizes.end(), 1u, std::multiplies<>());
+  // Threads take their parts along the dimensions in turn.
+  auto divide = [&](unsigned among) {
+    std::vector<unsigned> parts = ones;
+    for (unsigned each : order) {
+      parts[each] = std::min(left[each], among);
+      left[each] /= parts[each];
+      among /= parts[each];
+    }
+    return parts;
+  };
+  Blocked how{.perThread = ones, .lanes = {}, .warps = {}, .order = order};
+  how.perThread[dim] = std::min(sizes[dim], std::max(1u, elements / (lanes * warps)));
+  left[dim] /= how.perThread[dim];
+  how.lanes = divide(lanes);
+  how.warps = divide(warps);
+  return blocked(sizes, how);
 }
