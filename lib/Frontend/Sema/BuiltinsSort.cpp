@@ -20,7 +20,7 @@ using namespace tessera::sema;
 
 /// Rows of at most this many elements are sorted by counting: on GPUs, and where rows are sorted
 /// sequentially.
-static constexpr int64_t mostCounted = 1024, mostCountedSequentially = 32;
+static constexpr int64_t mostCounted = 16, mostCountedSequentially = 32;
 
 namespace {
 

@@ -116,8 +116,8 @@ func.func @blocks(%x: !gir.tensor<1225, 5905, f32>) -> !gir.tensor<1225, 15, i64
 // CHECK-LABEL: func @many
 // CHECK-NOT: gir.reduce min
 // CHECK-LABEL: func @pair
-// CHECK-NOT: gir.reduce min
-// CHECK: gir.scatter %{{.*}} batch 1 : (!gir.tensor<1, 1500, i64>
+// CHECK-NOT: gir.reduce
+// CHECK: gir.sort %{{.*}} : !gir.tensor<1, 1500, i64>
 // CHECK-NOT: gir.scatter
 func.func @short(%x: !gir.tensor<B, S, bf16>) -> !gir.tensor<B, 15, i64> attributes {gir.symbols = {S = {hint = 4096, max = 4096}}} {
   %0 = gir.argsort %x first 15 : !gir.tensor<B, S, bf16> -> !gir.tensor<B, 15, i64>
@@ -129,8 +129,60 @@ func.func @many(%x: !gir.tensor<1024, 262144, f32>, %y: !gir.tensor<64, 5000, f6
   %1 = gir.argsort %y first 15 : !gir.tensor<64, 5000, f64> -> !gir.tensor<64, 15, i64>
   return %0, %1 : !gir.tensor<1024, 4096, i64>, !gir.tensor<64, 15, i64>
 }
-// One row: comparisons cost less than launches.
+// A short row: the sort is one kernel.
 func.func @pair(%x: !gir.tensor<1, 1500, f32>) -> !gir.tensor<1, 2, i64> {
   %0 = gir.argsort %x first 2 : !gir.tensor<1, 1500, f32> -> !gir.tensor<1, 2, i64>
   return %0 : !gir.tensor<1, 2, i64>
+}
+
+// A CTA sorts a row of at most 4096 words: a key of 32 bits above an index of 12, or one of 16 bits in 32.
+// CHECK-LABEL: func @row
+// CHECK: gir.map order_key
+// CHECK: %[[BITS:.*]] = gir.constant 12 : i64
+// CHECK: %[[KEY:.*]] = gir.map bitwise_left_shift(%{{.*}}, %[[BITS]])
+// CHECK: %[[WORD:.*]] = gir.map bitwise_or(%[[KEY]], %{{.*}})
+// CHECK: %[[SORTED:.*]] = gir.sort %[[WORD]] : !gir.tensor<B, S, i64>
+// CHECK: %[[MASK:.*]] = gir.constant 4095 : i64
+// CHECK: %[[INDEX:.*]] = gir.map bitwise_and(%[[SORTED]], %[[MASK]])
+// CHECK: return %[[INDEX]], %{{.*}}
+// CHECK-LABEL: func @halves
+// CHECK: gir.sort %{{.*}} : !gir.tensor<1000, i32>
+// CHECK-NOT: gir.scatter
+func.func @row(%x: !gir.tensor<B, S, f32>) -> (!gir.tensor<B, S, i64>, !gir.tensor<B, S, f32>) attributes {gir.symbols = {S = {max = 4095}}} {
+  %0 = gir.argsort %x : !gir.tensor<B, S, f32> -> !gir.tensor<B, S, i64>
+  return %0, %x : !gir.tensor<B, S, i64>, !gir.tensor<B, S, f32>
+}
+func.func @halves(%x: !gir.tensor<1000, bf16>) -> !gir.tensor<1000, i64> {
+  %0 = gir.argsort %x : !gir.tensor<1000, bf16> -> !gir.tensor<1000, i64>
+  return %0 : !gir.tensor<1000, i64>
+}
+
+// Runs of a longer row are merged two by two: thirteen probes for each word of the first merge, fourteen for the second.
+// Words past the end of the row are the largest.
+// CHECK-LABEL: func @runs
+// CHECK: %[[LAST:.*]] = gir.constant 9223372036854774784 : i64
+// CHECK: gir.map where(%{{.*}}, %{{.*}}, %[[LAST]])
+// CHECK: gir.sort %{{.*}} : !gir.tensor<3, 4096, i64>
+// CHECK: %[[WORDS:.*]] = gir.reshape %{{.*}} -> !gir.tensor<12288, i64>
+// CHECK-COUNT-13: gir.gather %[[WORDS]](
+// CHECK: %[[MERGED:.*]] = gir.scatter %[[WORDS]](%{{.*}}) batch 0
+// CHECK-COUNT-14: gir.gather %[[MERGED]](
+// CHECK: gir.scatter %[[MERGED]](%{{.*}}) batch 0
+// CHECK-NOT: gir.scatter
+// CHECK: gir.slice %{{.*}} : !gir.tensor<12288, i64> -> !gir.tensor<10000, i64>
+func.func @runs(%x: !gir.tensor<10000, f32>) -> !gir.tensor<10000, i64> {
+  %0 = gir.argsort %x : !gir.tensor<10000, f32> -> !gir.tensor<10000, i64>
+  return %0 : !gir.tensor<10000, i64>
+}
+
+// Keys of 64 bits are sorted by their lower half, then by their upper half.
+// CHECK-LABEL: func @halfwise
+// CHECK: gir.sort
+// CHECK: gir.gather
+// CHECK: gir.sort
+// CHECK: gir.gather
+// CHECK-NOT: gir.sort
+func.func @halfwise(%x: !gir.tensor<1000, i64>) -> !gir.tensor<1000, i64> {
+  %0 = gir.argsort %x descending : !gir.tensor<1000, i64> -> !gir.tensor<1000, i64>
+  return %0 : !gir.tensor<1000, i64>
 }

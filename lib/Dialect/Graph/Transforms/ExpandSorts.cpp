@@ -1,6 +1,7 @@
 //===- ExpandSorts.cpp - Sorts as scans and scatters ----------------------===//
 //
-// A least-significant-digit radix sort. Every element is one 64-bit word: the remaining bits of its
+// On GPUs, SortRows.cpp sorts all but the longest rows. What is left is a
+// least-significant-digit radix sort. Every element is one 64-bit word: the remaining bits of its
 // key in the low bits, its index above. A pass takes the last digit and scatters the words without
 // it to their sorted positions, stably. All passes are therefore the same program, and the last one
 // leaves the indices. 64-bit keys are sorted by their lower half first.
@@ -248,16 +249,24 @@ void materializeKeys(OpBuilder &builder, ArgSortOp op) {
 struct ExpandSorts : gir::impl::GraphExpandSortsBase<ExpandSorts> {
   using Base::Base;
 
+  Value expand(OpBuilder &builder, ArgSortOp op) {
+    std::optional<int64_t> first = op.getFirst();
+    if (!sequential && first)
+      if (Value indices = gir::selectFirst(builder, op))
+        return indices;
+    if (!sequential)
+      if (Value indices = gir::sortRows(builder, op))
+        return indices;
+    return Sorter(builder, op, sequential).run(first);
+  }
+
   void runOnOperation() override {
     SmallVector<ArgSortOp> sorts;
     getOperation()->walk([&](ArgSortOp op) { sorts.push_back(op); });
     for (ArgSortOp op : sorts) {
       OpBuilder builder(op);
       materializeKeys(builder, op);
-      Value indices = sequential || !op.getFirst() ? Value() : gir::selectFirst(builder, op);
-      if (!indices)
-        indices = Sorter(builder, op, sequential).run(op.getFirst());
-      op.getResult().replaceAllUsesWith(indices);
+      op.getResult().replaceAllUsesWith(expand(builder, op));
       op.erase();
     }
   }

@@ -122,9 +122,16 @@ protected:
   SmallVector<SymExpr> lead;
 };
 
-/// The indices of the first elements of rows without sorting the rows, for GPUs; null where the
-/// radix sort costs less.
+/// The time that sorting a row of so many elements with keys of `bits` bits takes on a GPU, where
+/// rows have at most `longest` elements. Times are in comparisons of two words.
+double sortCost(double elements, int64_t longest, int64_t bits, double launch);
+
+/// The indices of the first elements of rows without sorting the rows, for GPUs; null where a sort
+/// costs less.
 Value selectFirst(OpBuilder &builder, ArgSortOp op);
+/// The indices that sort rows, for GPUs; null for rows so long that a radix sort takes fewer
+/// kernels.
+Value sortRows(OpBuilder &builder, ArgSortOp op);
 
 } // namespace tessera::gir
 

@@ -24,9 +24,8 @@ using namespace tessera;
 using namespace tessera::gir;
 
 /// Times in comparisons of two words, of which a GPU does 2^24 in the time of a launch. An element
-/// of a minimum is loaded and made a word; a pass of the radix sort has three kernels that move
-/// words of 64 bits.
-static constexpr double kLaunch = 1 << 24, kMinimum = 4, kPassOfElement = 64, kKernelsOfPass = 3;
+/// of a minimum is loaded and made a word.
+static constexpr double kLaunch = 1 << 24, kMinimum = 4;
 static constexpr int64_t kLongestBlock = 64;
 
 namespace {
@@ -113,8 +112,7 @@ Value Selector::run() {
     rows *= double(std::max<int64_t>(facts.hint(size), 1));
   double elements = double(facts.hint(length)), launch = kLaunch / rows;
   Blocks blocks = divide(elements, launch);
-  double passes = std::ceil(double(bits) / kParallelDigitBits);
-  if (blocks.cost > passes * (kPassOfElement * elements + kKernelsOfPass * launch))
+  if (blocks.cost > sortCost(elements, facts.max(length), bits, launch))
     return {};
 
   int64_t whole = 1;

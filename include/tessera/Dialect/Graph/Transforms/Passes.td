@@ -40,19 +40,27 @@ def GraphDecompose : Pass<"gir-decompose"> {
 }
 
 def GraphExpandSorts : Pass<"gir-expand-sorts"> {
-  let summary = "rewrite sorts into scans and scatters";
+  let summary = "rewrite sorts into sorts of short rows, searches, scans and scatters";
   let description = [{
-    Replaces `gir.argsort` by a radix sort. The sort maps elements to integer keys of the same
-    order. For each digit it counts the digit's values, scans the counts, and scatters every element
-    to its sorted position (`gir.scatter`).
+    Replaces `gir.argsort`. Elements are mapped to integer keys of the same order.
 
-    **Why.** Kernels then need no sorting code of their own: every step is a map, a scan, a gather
-    or a scatter.
+    **Why.** Kernels then need no sorting code but that for short rows of integers (`gir.sort`):
+    every other step is a map, a scan, a gather or a scatter.
+
+    *Merge sort, for GPUs.* A word is an element's key above its index. Rows of at most 4096
+    elements are `gir.sort` of their words. Longer rows are divided into such runs, which are merged
+    two by two: a word moves by the number of words of the other run that precede it, found by a
+    binary search (`gir.gather`), and is scattered to its new position (`gir.scatter`). Keys of 64
+    bits are sorted by their lower half first.
+
+    *Radix sort,* with `sequential`, and for rows of more than 2^22 elements on GPUs. For each digit
+    it counts the digit's values, scans the counts, and scatters every element to its sorted
+    position.
 
     Elements that are computed with roundings are stored first (`gir.materialize`): the kernel that
     counts digits and the kernel that scatters elements must read the same bits.
 
-    With `sequential`, for CPUs, each row is processed in order. Counts are sums into a small table
+    With `sequential`, for CPUs, each row is processed in order. Counts of the radix sort are sums into a small table
     (`gir.scatter_add`, and `gir.scan` by a key), and digits have up to 8 bits (11 in rows of 32768
     elements and more). Otherwise, for GPUs, reductions and scans count in parallel, and digits have
     4 bits.
@@ -67,7 +75,7 @@ def GraphExpandSorts : Pass<"gir-expand-sorts"> {
 
     **Output form.** The same, without `gir.argsort`.
 
-    **Declines.** Never. The shortcuts for the first k elements need keys of at most 32 bits. The one
+    **Declines.** Never. A row whose length has no bound is sorted by digits. The shortcuts for the first k elements need keys of at most 32 bits. The one
     for GPUs is not taken if the sort is predicted to take less time, or if key and index of an
     element of the longest row do not fit into 63 bits.
   }];
