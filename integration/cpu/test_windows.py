@@ -121,6 +121,12 @@ def test_convolutions_of_rounded_factors():
         ((2, 4, 5, 7), (4, 6, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
         ((2, 4, 5, 3), (4, 3, 2, 3), {"stride": (3, 2), "dilation": 2, "groups": 2}),
         ((1, 2, 3, 4, 3), (2, 3, 2, 3, 2), {"stride": 2}),
+        # Residues in another order than their results, residues without windows, and both.
+        ((2, 3, 7), (3, 2, 4), {"stride": 3, "dilation": 2, "padding": 2, "output_padding": 2}),
+        ((2, 3, 6), (3, 2, 3), {"stride": 2, "dilation": 5, "padding": 1}),
+        ((2, 3, 5), (3, 2, 3), {"stride": 4, "dilation": 4, "padding": 3}),
+        ((1, 4, 5, 6), (4, 2, 3, 4), {"stride": (4, 1), "dilation": (6, 3), "groups": 2}),
+        ((1, 2, 5, 4), (2, 3, 5, 2), {"stride": (6, 5), "dilation": (4, 7), "padding": (1, 6)}),
     ],
 )
 def test_transposed_convolutions(shape, weight, options):

@@ -124,7 +124,9 @@ CASES = {
         add_at,
         lambda: (draw(9, 40, dtype="int64", high=50), *(draw(70, 40, dtype="int64", high=9),) * 2),
     ),
-    "sort of long rows": (sort, lambda: (draw(2, 1500),)),
+    "sort": (sort, lambda: (draw(9, 33),)),
+    "sort of long rows": (sort, lambda: (draw(2, 1500, dtype="float16"),)),
+    "sort by runs": (sort, lambda: (draw(1, 9000),)),
     "gather": (gather, lambda: (draw(8, 64), draw(16, dtype="int32", high=8))),
 }
 

@@ -234,22 +234,13 @@ namespace {
 /// positions of one residue modulo the step: that of c * dilation. With m = k / residues they are
 /// at step * (i + m * spacing) + c * dilation: a convolution of stride 1, dilated by `spacing`.
 struct Residues {
-  Residues(int64_t step, int64_t dilation, int64_t padding)
-      : step(step), dilation(dilation), padding(padding), common(std::gcd(step, dilation)),
-        residues(step / common), spacing(dilation / common),
-        behind((residues - 1) * dilation / step) {}
+  Residues(int64_t step, int64_t dilation)
+      : step(step), dilation(dilation), common(std::gcd(step, dilation)), residues(step / common),
+        spacing(dilation / common), behind((residues - 1) * dilation / step) {}
 
   /// Whether the results of residue c are the elements n * step + c of the result.
   bool isInOrder() const { return common == 1 && behind == 0; }
-  /// The residue c of the elements at positions `residue` * common modulo the step.
-  int64_t inverse() const {
-    int64_t number = 0;
-    while (number * spacing % residues != 1 % residues)
-      ++number;
-    return number;
-  }
-
-  int64_t step, dilation, padding;
+  int64_t step, dilation;
   int64_t common, residues, spacing;
   int64_t behind; ///< by how many steps the last residue starts after the first one
 };
@@ -308,61 +299,41 @@ static mlir::Value residuesToSpace(Emitter &emit, mlir::Value result, const Numb
   return emit.reshape(emit.transpose(emit.reshape(result, split), order), merged);
 }
 
-/// The elements of one dimension of a transposed convolution, of which `result` has [residue,
-/// position] as one dimension. Between residues that no window has are zeros.
-static mlir::Value interleaved(Emitter &emit, const Residues &how, mlir::Value result, int64_t dim,
-                               SymExpr size) {
-  auto with = [&](ScalarOp op, const Value &a, SymExpr b) {
-    return emit.map(op, {a, Value::ofInt(b)});
-  };
-  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape());
-  SymExpr positions = shape[dim].floorDiv(SymExpr(how.residues)), step(how.step),
-          common(how.common);
-  shape[dim] = size;
-  Value at = with(ScalarOp::Add, emit.iota(shape, dim, DType::Int64), SymExpr(how.padding));
-  Value residue = with(ScalarOp::Remainder, at, step);
-  Value number =
-      with(ScalarOp::Remainder,
-           with(ScalarOp::Mul, with(ScalarOp::FloorDiv, residue, common), SymExpr(how.inverse())),
-           SymExpr(how.residues));
-  Value start = with(ScalarOp::FloorDiv, with(ScalarOp::Mul, number, SymExpr(how.dilation)), step);
-  Value position = with(ScalarOp::Add, with(ScalarOp::FloorDiv, at, step),
-                        SymExpr(how.behind - how.padding / how.step));
-  Value place = emit.map(ScalarOp::Sub, {position, start});
-  place = emit.map(ScalarOp::Add, {place, with(ScalarOp::Mul, number, positions)});
-  Numbers rest;
-  for (int64_t other = 0; other < int64_t(shape.size()); ++other)
-    if (other != dim)
-      rest.push_back(other);
-  mlir::Value element = gir::GatherOp::create(emit.builder, emit.loc(), result, place.tensor,
-                                              llvm::ArrayRef<int64_t>{dim}, rest);
-  if (how.common == 1)
-    return element;
-  Value isThere = with(ScalarOp::Eq, with(ScalarOp::Remainder, residue, common), SymExpr(0));
-  return emit.map(ScalarOp::Where, {isThere, Value::ofTensor(element), Value::ofFloat(0)}).tensor;
-}
-
-/// [batch, (out, residues..), positions..] to the result, whose spatial sizes are given.
-static mlir::Value inOrder(Emitter &emit, mlir::Value result, llvm::ArrayRef<Residues> all,
-                           llvm::ArrayRef<SymExpr> sizes) {
-  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape());
-  int64_t rank = all.size(), count = 1;
-  for (const Residues &each : all)
-    count *= each.residues;
-  Shape split{shape[0], shape[1].floorDiv(SymExpr(count))}, merged(split);
-  Numbers order{0, 1};
-  for (int64_t j = 0; j < rank; ++j) {
-    split.push_back(SymExpr(all[j].residues));
-    merged.push_back(SymExpr(all[j].residues) * shape[2 + j]);
-    order.append({2 + j, 2 + rank + j});
+/// [batch, (out, numbers..), positions..] to [batch, (out, residues..), positions..]: residues of
+/// positions modulo the steps instead of the numbers c from which they follow. Each is selected
+/// from slices, whose gradients are slices. No window has elements at other residues.
+static mlir::Value inOrder(Emitter &emit, mlir::Value result, llvm::ArrayRef<Residues> all) {
+  Shape shape(llvm::cast<gir::TensorType>(result.getType()).getShape()), split(shape);
+  for (const Residues &how : llvm::reverse(all)) {
+    split[1] = split[1].floorDiv(SymExpr(how.residues));
+    split.insert(split.begin() + 2, SymExpr(how.residues));
   }
-  split.append(shape.begin() + 2, shape.end());
-  if (count > 1)
-    result = emit.reshape(emit.transpose(emit.reshape(result, split), order), merged);
-  for (int64_t j = 0; j < rank; ++j)
-    if (all[j].step > 1)
-      result = interleaved(emit, all[j], result, 2 + j, sizes[j]);
-  return result;
+  result = emit.reshape(result, split);
+  for (auto [j, how] : llvm::enumerate(all)) {
+    if (how.isInOrder())
+      continue;
+    int64_t dim = 2 + int64_t(j), along = dim + int64_t(all.size());
+    Shape part(llvm::cast<gir::TensorType>(result.getType()).getShape());
+    part[dim] = SymExpr(1);
+    part[along] = part[along] - SymExpr(how.behind);
+    Shape whole(part), starts(split.size(), SymExpr(0));
+    whole[dim] = SymExpr(how.step);
+    Value residue = emit.iota(whole, dim, DType::Int64), chosen = Value::ofInt(SymExpr(0));
+    for (int64_t number = 0; number < how.residues; ++number) {
+      int64_t at = number * how.dilation;
+      starts[dim] = SymExpr(number);
+      starts[along] = SymExpr(how.behind - at / how.step);
+      Value own = Value::ofTensor(emit.slice(result, starts, Numbers(split.size(), 1), part));
+      Value isOwn = emit.map(ScalarOp::Eq, {residue, Value::ofInt(SymExpr(at % how.step))});
+      chosen = emit.map(ScalarOp::Where, {isOwn, own, chosen});
+    }
+    result = chosen.tensor;
+  }
+  Shape sizes(llvm::cast<gir::TensorType>(result.getType()).getShape()), merged{sizes[0], sizes[1]};
+  for (size_t j = 0; j < all.size(); ++j)
+    merged[1] = merged[1] * sizes[2 + j];
+  merged.append(sizes.begin() + 2 + all.size(), sizes.end());
+  return emit.reshape(result, merged);
 }
 
 /// The transposed convolution: the result's element is a sum over the windows that contain it.
@@ -386,7 +357,7 @@ static std::optional<mlir::Value> convolveTransposed(Args &args, Convolution &co
                         std::to_string(2 + j) + ", found " + sizes.back().str());
       return std::nullopt;
     }
-    Residues how(step, windows.dilations[j], padding[j]);
+    Residues how(step, windows.dilations[j]);
     residues.push_back(how.residues);
     taps.push_back(llvm::divideCeil(windows.sizes[j], how.residues));
     windows.sizes[j] = taps[j];
@@ -403,11 +374,11 @@ static std::optional<mlir::Value> convolveTransposed(Args &args, Convolution &co
   if (!result)
     return std::nullopt;
   if (!llvm::all_of(all, [](const Residues &each) { return each.isInOrder(); }))
-    return inOrder(emit, *result, all, sizes);
-  mlir::Value spread = residuesToSpace(emit, *result, residues);
+    result = inOrder(emit, *result, all);
+  mlir::Value spread = residuesToSpace(emit, *result, conv.windows.steps);
   Shape shape(llvm::cast<gir::TensorType>(spread.getType()).getShape()), starts(shape.size());
   for (int64_t j = 0; j < conv.rank; ++j) {
-    starts[2 + j] = SymExpr(padding[j] % residues[j]);
+    starts[2 + j] = SymExpr(padding[j] % conv.windows.steps[j]);
     shape[2 + j] = sizes[j];
   }
   return emit.slice(spread, starts, Numbers(shape.size(), 1), shape);
