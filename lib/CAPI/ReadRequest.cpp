@@ -148,6 +148,8 @@ bool ReadRequest::read(const tessera_compile_request *pointer, std::string &erro
       request.explain = true;
     else if (name == "candidates")
       request.candidates = true;
+    else if (name == "profile")
+      request.profile = true;
     else if (name == "launcher")
       request.launcher = true;
     else if (stage && *stage != Stage::Bundle)

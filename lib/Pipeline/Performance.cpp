@@ -31,7 +31,7 @@ public:
   }
 
   void run() {
-    kernel.getBody().walk([&](Operation *op) { count(op); });
+    countWork();
     llvm::SetVector<Value> inputs(kernel.getInputs().begin(), kernel.getInputs().end());
     for (Value input : inputs)
       addBytes(input.getType());
@@ -42,7 +42,33 @@ public:
         programs *= std::ceil(double(facts.hint(dim.getSize())) / double(dim.getTile()));
   }
 
+  void countWork() {
+    kernel.getBody().walk([&](Operation *op) { count(op); });
+  }
+
   double flops = 0, seconds = 0, bytes = 0, programs = 1;
+  std::vector<OpWork> work;
+
+  /// The part of a stream's range that is visited, on the average over the grid.
+  double liveShare(sched::StreamOp stream) {
+    auto [known, isNew] = shares.try_emplace(stream, 1.0);
+    sched::DimAttr dim =
+        kernel.getDim(cast<StringAttr>(stream.getOver()[stream.getOver().size() - 1]).getValue());
+    if (!isNew || !dim || stream.getLive().size() != 2)
+      return known->second;
+    double size = std::max<double>(1, double(facts.hint(dim.getSize()))), sum = 0;
+    constexpr int samples = 32;
+    for (int sample = 0; sample < samples; ++sample) {
+      double at = (sample + 0.5) / samples;
+      std::optional<int64_t> begin = evaluate(stream.getLive()[0], at),
+                             end = evaluate(stream.getLive()[1], at);
+      if (!begin || !end)
+        return 1;
+      double first = std::clamp<double>(double(*begin), 0, size);
+      sum += std::max(0.0, std::min<double>(double(*end), size) - first) / size;
+    }
+    return shares[stream] = sum / samples;
+  }
 
 private:
   void addBytes(Type type) {
@@ -52,7 +78,7 @@ private:
   }
 
   /// Points of the union of the values' dimensions.
-  double points(ValueRange values) {
+  double pointsOf(ValueRange values) {
     llvm::SmallSetVector<StringAttr, 8> dims;
     for (Value value : values)
       for (StringAttr dim : cast<sched::ValType>(value.getType()).getDims())
@@ -64,9 +90,10 @@ private:
     return product;
   }
 
-  void add(double operations, double rate) {
+  void add(Operation *op, double operations, double rate, OpWork::Unit unit) {
     flops += operations;
     seconds += operations / rate;
+    work.push_back({unit, op, operations, operations / rate});
   }
 
   double productRate(Value operand) {
@@ -99,54 +126,38 @@ private:
     auto along = cast<StringAttr>(cast<sched::StreamOp>(sort->getParentOp()).getOver()[0]);
     double bits = std::log2(double(std::max<int64_t>(1, kernel.getDim(along).getTile())));
     bool isWide = sort.getType().getElementType().isInteger(64);
-    add(points(sort.getValue()) * bits * (bits + 1) / 2, roofline.vectorFlops / (isWide ? 16 : 8));
+    add(sort, pointsOf(sort.getValue()) * bits * (bits + 1) / 2,
+        roofline.vectorFlops / (isWide ? 16 : 8), OpWork::Elementwise);
   }
 
   void count(Operation *op) {
     double share = 1;
     if (auto stream = op->getParentOfType<sched::StreamOp>())
       share = liveShare(stream);
+    auto elementwise = [&](double operations, double rate) {
+      add(op, operations, rate, OpWork::Elementwise);
+    };
     auto values = [&](ValueRange operands) {
-      double work = share * points(operands);
+      double points = share * pointsOf(operands);
       if (operands.size() > 1)
-        add(2 * work, productRate(operands.front()));
+        add(op, 2 * points, productRate(operands.front()), OpWork::Products);
       else
-        add(work, roofline.vectorFlops);
+        elementwise(points, roofline.vectorFlops);
     };
     if (auto reduce = dyn_cast<sched::ReduceOp>(op))
       return values(reduce.getValues());
     if (auto accumulate = dyn_cast<sched::AccumulateOp>(op))
       return values(accumulate.getValues());
     if (auto weigh = dyn_cast<sched::WeighOp>(op))
-      return add(3 * share * points(weigh.getExponent()), roofline.vectorFlops / 3);
+      return elementwise(3 * share * pointsOf(weigh.getExponent()), roofline.vectorFlops / 3);
     if (auto gauge = dyn_cast<sched::GaugeOp>(op))
-      return add(share * points(gauge.getExponent()), roofline.vectorFlops);
+      return elementwise(share * pointsOf(gauge.getExponent()), roofline.vectorFlops);
     if (auto sort = dyn_cast<sched::SortOp>(op))
       return countNetwork(sort);
     auto map = dyn_cast<sched::MapOp>(op);
     if (map && isa<FloatType>(cast<sched::ValType>(map.getType()).getElementType()))
-      add(share * points(map.getResult()), roofline.vectorFlops / weightOf(map.getKind()));
-  }
-
-  /// The part of a stream's range that is visited, on the average over the grid.
-  double liveShare(sched::StreamOp stream) {
-    auto [known, isNew] = shares.try_emplace(stream, 1.0);
-    sched::DimAttr dim =
-        kernel.getDim(cast<StringAttr>(stream.getOver()[stream.getOver().size() - 1]).getValue());
-    if (!isNew || !dim || stream.getLive().size() != 2)
-      return known->second;
-    double size = std::max<double>(1, double(facts.hint(dim.getSize()))), sum = 0;
-    constexpr int samples = 32;
-    for (int sample = 0; sample < samples; ++sample) {
-      double at = (sample + 0.5) / samples;
-      std::optional<int64_t> begin = evaluate(stream.getLive()[0], at),
-                             end = evaluate(stream.getLive()[1], at);
-      if (!begin || !end)
-        return 1;
-      double first = std::clamp<double>(double(*begin), 0, size);
-      sum += std::max(0.0, std::min<double>(double(*end), size) - first) / size;
-    }
-    return shares[stream] = sum / samples;
+      elementwise(share * pointsOf(map.getResult()),
+                  roofline.vectorFlops / weightOf(map.getKind()));
   }
 
   /// A bound of a stream at a tile that lies this far along the parallel dimensions.
@@ -175,6 +186,18 @@ private:
 };
 
 } // namespace
+
+std::vector<OpWork> tessera::workOf(sched::KernelOp kernel, const Roofline &roofline,
+                                    const SizesAtHand &sizes) {
+  Counter counter(kernel, roofline, sizes);
+  counter.countWork();
+  return std::move(counter.work);
+}
+
+double tessera::visitedShare(sched::StreamOp stream, const Roofline &roofline,
+                             const SizesAtHand &sizes) {
+  return Counter(stream->getParentOfType<sched::KernelOp>(), roofline, sizes).liveShare(stream);
+}
 
 KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &machine,
                                  const Roofline &roofline, const SizesAtHand &sizes) {

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -30,6 +31,22 @@ struct KernelCost {
 /// Run-time sizes that are at hand, by name. Code does not depend on them: it is for a class of
 /// sizes.
 using SizesAtHand = std::map<std::string, int64_t>;
+
+/// What an operation of a kernel computes.
+struct OpWork {
+  enum Unit { Products, Elementwise } unit = Elementwise;
+  mlir::Operation *op = nullptr;
+  double flops = 0;
+  double seconds = 0; ///< at the peak rates, if all cores had the same work
+};
+
+/// The arithmetic of a kernel, operation by operation.
+std::vector<OpWork> workOf(sched::KernelOp kernel, const Roofline &roofline,
+                           const SizesAtHand &sizes = {});
+
+/// The part of a stream's range that is visited, on the average over the grid.
+double visitedShare(sched::StreamOp stream, const Roofline &roofline,
+                    const SizesAtHand &sizes = {});
 
 KernelCost estimateCost(sched::KernelOp kernel, const MachineModel &machine,
                         const Roofline &roofline, const SizesAtHand &sizes = {});

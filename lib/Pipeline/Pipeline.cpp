@@ -10,6 +10,7 @@
 #include "GpuTarget.h"
 #include "ListCandidates.h"
 #include "MeasuredBackends.h"
+#include "Profile.h"
 #include "Promotions.h"
 #include "RemarkCollector.h"
 #include "StagePasses.h"
@@ -279,6 +280,11 @@ bool runStages(Compilation &compilation, bool &tuned, ScheduleNotes &notes) {
   // Passes on Graph IR move and merge casts; what the program says is in the graph as it comes.
   if (request.explain && compilation.stage() == Stage::Graph)
     notes.promotions = explainPromotions(compilation.getModule(), result.diagnostics.sources);
+  if (request.profile && compilation.stage() == Stage::Graph) {
+    result.report["promotions"] =
+        reportPromotions(compilation.getModule(), result.diagnostics.sources);
+    result.report["views"] = reportViews(compilation.getModule(), result.diagnostics.sources);
+  }
   backend = findBackend(compilation, backendOf(compilation));
   if (backend && backend->via() == kBothBackends && compilation.stage() == Stage::Graph &&
       (request.texts.count(Stage::Cubin) || request.launcher))
@@ -315,6 +321,9 @@ bool runStages(Compilation &compilation, bool &tuned, ScheduleNotes &notes) {
                             via.empty() ? "" : backend->chip() + " via " + via,
                             sizesAtHand(result.info)};
       result.report["kernels"] = reader.report(compilation.getModule());
+      if (request.profile)
+        result.report["profile"] = profileKernels(compilation.getModule(), *backend, reader.sizes,
+                                                  result.diagnostics.sources);
       if (request.explain)
         notes.explained = {std::move(reader), compilation.getModule().clone()};
       notes.overridden = overriddenFields(compilation.getModule());

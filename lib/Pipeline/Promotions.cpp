@@ -136,8 +136,30 @@ public:
   }
 
   std::string take() { return std::move(text); }
+  llvm::json::Array takeEntries() { return std::move(entries); }
 
 private:
+  /// Notes a contraction, what narrow value there is, and the root of the wide type.
+  void note(gir::ContractOp contract, Value narrow, Value root, Operation *meeting,
+            size_t textStart) {
+    llvm::json::Object entry{{"narrow", typeName(narrow)}, {"text", text.substr(textStart)}};
+    auto line = [&](Operation *op, StringRef name) {
+      SourceRange range = sourceRange(sources, op->getLoc());
+      if (range.isValid())
+        entry[name] = int64_t(sources.lineColumn(range).line);
+    };
+    line(contract, "line");
+    if (meeting)
+      line(meeting, "at");
+    auto argument = dyn_cast_or_null<BlockArgument>(root);
+    if (auto function =
+            argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp())
+      if (auto name =
+              function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), gir::kNameAttr))
+        entry["argument"] = name.str();
+    entries.push_back(std::move(entry));
+  }
+
   void head(gir::ContractOp contract) {
     os << "warning: " << place(contract) << " multiplies in " << typeName(contract.getLhs())
        << ": ";
@@ -145,14 +167,17 @@ private:
 
   /// Two types of 16 bits that have no other in common.
   void bothWidened(gir::ContractOp contract, Value left, Value right) {
+    size_t start = text.size();
     head(contract);
     os << "its operands are " << typeName(left) << " and " << typeName(right)
        << ", which are both converted\n  cast one operand with .to(" << typeName(left)
        << ") or .to(" << typeName(right) << ")\n";
+    note(contract, left, {}, nullptr, start);
   }
 
   void oneWidened(gir::ContractOp contract, Value wide, Value narrow, StringRef side) {
     StringRef other = side == "left" ? "right" : "left";
+    size_t start = text.size();
     head(contract);
     os << "its " << side << " operand is " << typeName(wide) << ", and its " << other
        << " operand is converted from " << typeName(narrow) << "\n";
@@ -162,14 +187,19 @@ private:
     else
       os << "  " << reason(rootOf(wide)) << "\n";
     cure(("the " + side + " operand").str(), narrow);
+    Value root = meeting.op && !meeting.other ? Value() : rootOf(meeting.op ? meeting.other : wide);
+    note(contract, narrow, root, meeting.op, start);
   }
 
   void cameWide(gir::ContractOp contract, ArrayRef<Meeting> above) {
+    size_t start = text.size();
     head(contract);
     os << "both operands are " << typeName(contract.getLhs()) << "\n";
     became("left", above[0]);
     became("right", above[1]);
     cure("both operands", above[0].narrow);
+    note(contract, above[0].narrow, above[0].other ? rootOf(above[0].other) : Value(), above[0].op,
+         start);
   }
 
   void became(StringRef side, const Meeting &meeting) {
@@ -218,6 +248,7 @@ private:
   const SourceManager &sources;
   std::string text;
   llvm::raw_string_ostream os;
+  llvm::json::Array entries;
 };
 
 /// Whether the program said itself in what products of fp32 are made.
@@ -226,14 +257,24 @@ bool hasMatmulPolicy(func::FuncOp function) {
   return numerics && numerics.get("matmul");
 }
 
+void writeAll(ModuleOp module, Writer &writer) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!hasMatmulPolicy(function))
+      function.walk([&](gir::ContractOp contract) { writer.write(contract); });
+}
+
 } // namespace
 
 std::string explainPromotions(ModuleOp module, const SourceManager &sources) {
   Writer writer(sources);
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!hasMatmulPolicy(function))
-      function.walk([&](gir::ContractOp contract) { writer.write(contract); });
+  writeAll(module, writer);
   return writer.take();
+}
+
+llvm::json::Array reportPromotions(ModuleOp module, const SourceManager &sources) {
+  Writer writer(sources);
+  writeAll(module, writer);
+  return writer.takeEntries();
 }
 
 } // namespace tessera

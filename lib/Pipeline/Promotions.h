@@ -5,6 +5,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Support/Diagnostics.h"
 
+#include "llvm/Support/JSON.h"
+
 #include <string>
 
 namespace tessera {
@@ -13,6 +15,10 @@ namespace tessera {
 /// it has operands of a narrower type: where that happened, what caused it, and the cure. Empty
 /// where there is none.
 std::string explainPromotions(mlir::ModuleOp module, const SourceManager &sources);
+
+/// The same as objects: {"line", "column", "text", "narrow": "bf16"}, "argument" where one has the
+/// wide type, and "at": the line where a narrow value became wide.
+llvm::json::Array reportPromotions(mlir::ModuleOp module, const SourceManager &sources);
 
 } // namespace tessera
 

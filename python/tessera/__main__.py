@@ -23,6 +23,11 @@ def main() -> int:
 
         sys.argv[:2] = ["tessera bench"]
         return bench()
+    if sys.argv[1:2] == ["profile"]:
+        from .profile.__main__ import main as profile
+
+        sys.argv[:2] = ["tessera profile"]
+        return profile()
     if sys.argv[1:2] == ["tune"]:
         from .tune.__main__ import main as tune
 

@@ -29,6 +29,7 @@ from .targets import call_options, is_gpu, target_for, target_of_call
 from .tiers import Choice, Event
 
 if TYPE_CHECKING:
+    from .profile import Profile
     from .simulation import Simulation
     from .tune import Settings, Tuning
 
@@ -485,6 +486,25 @@ class Function(_tessera.Function):
         self._parameters.check(bound)
         unit = self._unit(bound, target, {**call_options(bound), "via": "ptx"})[1]
         return simulate(unit, bound, seeds, exhaustive, most_runs, mutants)
+
+    @placed
+    def profile(
+        self,
+        *args: Any,
+        target: str | None = None,
+        counters: str | os.PathLike[str] | None = None,
+        simulate: bool = False,
+        verify: bool = False,
+        **keywords: Any,
+    ) -> Profile:
+        """Says why calls with these arrays or types are not faster: time and gap by kernel, cause
+        and line, and advice. Arrays on a device that runs the target's code are measured, other
+        times are predicted."""
+        from .profile import profile
+
+        given = {name: value for name, value in keywords.items() if name in self._parameters.names}
+        options = {name: value for name, value in keywords.items() if name not in given}
+        return profile(self, args, given, target, options, counters, simulate, verify)
 
     @placed
     def reference(self, *args: Any, bounds: bool = False, **kwargs: Any) -> Any:

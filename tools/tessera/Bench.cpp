@@ -1,9 +1,9 @@
-//===- Bench.cpp - `tessera bench`, `tune` and `import` -------------------===//
+//===- Bench.cpp - `tessera bench`, `profile`, `tune` and `import` ----------===//
 //
 // The peers that Tessera is timed beside are libraries of Python, and so are the arrays that
-// kernels are tuned with and the readers of models: the commands are parts of the Python package,
-// tessera.bench, tessera.tune and tessera.onnx. This finds a Python and the package that lies
-// beside this program, and becomes that process.
+// kernels are tuned and profiled with and the readers of models: the commands are parts of the
+// Python package, tessera.bench, tessera.profile, tessera.tune and tessera.onnx. This finds a
+// Python and the package that lies beside this program, and becomes that process.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"

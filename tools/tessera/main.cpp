@@ -229,9 +229,8 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   auto named = [&](const CLI::App *command) { return command->get_name() == first; };
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
     return "there is no command '" + first +
-           "', expected compile, build, run, bench, tune, import, explain, simulate, reduce, "
-           "devices or "
-           "cache";
+           "', expected compile, build, run, bench, profile, tune, import, explain, simulate, "
+           "reduce, devices or cache";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -260,6 +259,7 @@ int main(int argc, char **argv) {
   commands[addCache(app, options, stat)] = [&] { return cache(options); };
   for (const auto &[name, help] :
        {std::pair("bench", "time Tessera and the installed peers"),
+        std::pair("profile", "say where the time of a function's kernels goes, line by line"),
         std::pair("tune", "measure schedules of a function's kernels and keep the fastest"),
         std::pair("import", "print the program of an ONNX model")}) {
     CLI::App *command = addPython(app, name, help);

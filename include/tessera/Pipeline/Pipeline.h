@@ -109,6 +109,8 @@ struct CompileRequest {
   /// The schedules that kernels could have are wanted: in the report, and in the explanation if
   /// there is one.
   bool candidates = false;
+  /// Where the time of each kernel goes is wanted: in the report.
+  bool profile = false;
   /// The remarks of passes that are wanted: in the explanation if there is one, otherwise among the
   /// diagnostics.
   RemarkFilter remarks = RemarkFilter::None;
@@ -143,7 +145,7 @@ struct CompileResult {
   /// unless the request records them.
   std::vector<std::string> passes;
   /// {"function", "target", "backend" of a GPU, "class", "guards", "kernels", "timings",
-  /// "candidates" if requested}, see tessera_result_report.
+  /// "candidates" and "profile" if requested}, see tessera_result_report.
   llvm::json::Object report;
 };
 

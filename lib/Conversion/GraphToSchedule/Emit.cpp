@@ -439,10 +439,15 @@ private:
     stream = nullptr;
   }
 
+  /// Where the program reduces; of a state that the compiler made, where its values are from.
+  static mlir::Location locationOf(const StreamState &state, Expr values) {
+    return state.loc && !llvm::isa<mlir::UnknownLoc>(*state.loc) ? *state.loc : values->loc;
+  }
+
   void addGauge(const StreamState &state, unsigned number, mlir::Value exponent,
                 std::map<unsigned, mlir::Value> &gauges, std::map<unsigned, mlir::Value> &weights) {
     mlir::FloatAttr scale = builder.getF64FloatAttr(state.scale * M_LOG2E);
-    mlir::Location loc = state.exponent->loc;
+    mlir::Location loc = locationOf(state, state.exponent);
     if (state.isIndicator) {
       gauges[number] = sched::GaugeOp::create(builder, loc, valType(state.node), exponent,
                                               builder.getF64FloatAttr(1), builder.getUnitAttr());
@@ -456,7 +461,7 @@ private:
 
   mlir::Value emitAccumulate(const StreamState &state, std::map<unsigned, mlir::Value> &gauges,
                              std::map<unsigned, mlir::Value> &weights) {
-    mlir::Location loc = state.value->loc;
+    mlir::Location loc = locationOf(state, state.value);
     mlir::Value gauge = state.gauge >= 0 ? gauges.at(state.gauge) : mlir::Value();
     const StreamState *weighing = plan.weightOf(state);
     mlir::Value weight = weighing ? weights.at(state.gauge) : mlir::Value();

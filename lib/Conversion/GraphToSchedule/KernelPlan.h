@@ -13,6 +13,8 @@
 #include "tessera/Fusion/Expr.h"
 #include "tessera/Fusion/Separation.h"
 
+#include <optional>
+
 namespace tessera {
 
 /// A value carried along a stream; an ExprNode::State refers to it by number.
@@ -29,6 +31,7 @@ struct StreamState {
   unsigned pass = 0;
   bool used = false;
   Expr node = nullptr;
+  std::optional<mlir::Location> loc; ///< of the reduction that it is for
 };
 
 struct KernelOutput {

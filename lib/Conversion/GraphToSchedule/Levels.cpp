@@ -83,6 +83,7 @@ private:
 
   bool separateLevel(Expr level, int pass) {
     Separator sep = separator(pass);
+    levelLoc = level->loc;
     if (pool.strict) {
       // Which elements are chosen is a matter of comparisons alone.
       if (Expr value = extremumOfChosen(level, sep, pass)) {
@@ -337,6 +338,7 @@ private:
 
   int addState(StreamState state, Expr of, unsigned pass) {
     state.pass = pass;
+    state.loc = levelLoc;
     DimSet dims = of->dims;
     if (state.gauge >= 0)
       dims.insert(plan.states[state.gauge].node->dims.begin(),
@@ -476,6 +478,7 @@ private:
   std::map<Expr, ExpPair> pairs;
   std::map<Expr, Expr> storedForms; ///< answers of resolveStored
   std::string reason;
+  std::optional<mlir::Location> levelLoc; ///< of the reduction whose states are made
 };
 } // namespace
 
