@@ -10,7 +10,7 @@ SEEDS ?= 0:1000
 SANITIZE ?=
 INSTRUMENTED = NINJA_DIR=build-$(1) CMAKE_ARGS=-DTESSERA_SANITIZE=$(1)
 
-.PHONY: all setup build format demo test test-all test-external bench draws fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate interpret assemble lists help clean
+.PHONY: all setup build format demo test test-all test-external bench bench-gate draws fuzz fuzz-inputs dist wheel docs peers tileiras gpu report tune simulate interpret assemble lists help clean
 .DEFAULT_GOAL := all
 
 all: build ## build everything; .venv/bin/tessera and .venv/bin/python then know Tessera
@@ -43,6 +43,9 @@ test-external: build ## PyTorch's operator database and NumPy's cases as judges 
 bench: build ## time Tessera and the peers that are installed in one run (BENCH_ARGS=…)
 	@utils/setup.sh bench
 	@$(PYTHON) benchmarks/run.py $(BENCH_ARGS)
+
+bench-gate: build ## compare predicted times and instruction counts with a baseline (GATE_ARGS=--write renews it)
+	@$(PYTHON) benchmarks/gate.py $(GATE_ARGS)
 
 draws: build ## draw programs and shapes at random, check and time them beside the best peer (DRAWS_ARGS="--minutes 9", --help)
 	@utils/setup.sh bench

@@ -134,3 +134,40 @@ def test_runs_without_samples_are_not_judged():
     old = run(1, {"a": 1.0})
     del old["rows"][0]["samples"]
     assert verdicts(old, run(2, {"a": 2.0})) == {"a": "unknown"}
+
+
+def run_of(seed: int, rows: int, rounds: int, slower: dict[int, float] | None = None) -> dict:
+    """A run with the noise of a shared machine in each row."""
+    cases = []
+    for row in range(rows):
+        samples = times(7919 * seed + row, rounds, (slower or {}).get(row, 1.0))
+        cases.append({
+            "kind": "case", "title": f"row {row}", "threads": 1, "samples": {"tessera": samples},
+            "medians": {}, "seconds": float(np.median(samples)),
+        })  # fmt: skip
+    return {"rows": cases, "versions": {}, "machine": {"processor": "p"}}
+
+
+RUNS = 200
+
+
+@pytest.mark.parametrize("rows", [1, 20])
+def test_five_comparisons_in_a_hundred_are_false_alarms(rows):
+    """The stated rate is that of whole comparisons, however many rows they have, and holds without
+    the floor of changes that are too small to matter."""
+    alarms = 0
+    for seed in range(RUNS):
+        old, new = run_of(2 * seed, rows, 20), run_of(2 * seed + 1, rows, 20)
+        found = history.compare(old, new, least=0.0)
+        assert len(found.changes) == rows
+        alarms += any(one.verdict != "same" for one in found.changes)
+    expected = judge.LEVEL * RUNS
+    assert alarms <= expected + 2 * math.sqrt(expected * (1 - judge.LEVEL))
+
+
+def test_a_regression_among_many_rows_is_found():
+    found = 0
+    for seed in range(40):
+        old, new = run_of(2 * seed, 20, 20), run_of(2 * seed + 1, 20, 20, {3: 1.08})
+        found += [one.title for one in history.compare(old, new).slower] == ["row 3"]
+    assert found >= 36

@@ -82,18 +82,14 @@ public:
   }
 
 private:
-  double roofline() const {
-    return std::max({work.productUs, work.elementwiseUs, work.memoryUs});
-  }
+  double roofline() const { return std::max({work.productUs, work.elementwiseUs, work.memoryUs}); }
 
   const Dim *find(const std::string &name) const {
     auto found = llvm::find_if(shape.dims, [&](const Dim &dim) { return dim.name == name; });
     return found == shape.dims.end() ? nullptr : &*found;
   }
 
-  double sizeOf(const Dim &dim) const {
-    return double(std::max<int64_t>(1, facts.hint(dim.size)));
-  }
+  double sizeOf(const Dim &dim) const { return double(std::max<int64_t>(1, facts.hint(dim.size))); }
 
   double tasks() const {
     double count = 1;
@@ -108,9 +104,8 @@ private:
     double factor = 1;
     for (const Dim &dim : shape.dims) {
       bool isMultiplied = llvm::any_of(shape.contractions, [&](const auto &c) {
-        return llvm::any_of(llvm::ArrayRef({&c.rows, &c.columns, &c.over}), [&](const auto *side) {
-          return llvm::is_contained(*side, dim.name);
-        });
+        return llvm::any_of(llvm::ArrayRef({&c.rows, &c.columns, &c.over}),
+                            [&](const auto *side) { return llvm::is_contained(*side, dim.name); });
       });
       if (isMultiplied || shape.contractions.empty())
         factor *= std::ceil(sizeOf(dim) / double(dim.tile)) * double(dim.tile) / sizeOf(dim);
@@ -284,8 +279,8 @@ private:
     time.atLeast("instructions", computed / rounding(count, cores));
     time.atLeast(idle(count, cores), computed);
     double memory = work.bytes > 0 ? work.memoryUs * work.sectorBytes / work.bytes : 0;
-    time.atLeast("uncoalesced", std::min(memory, term("memory") * work.sectorBytes /
-                                                     std::max(1.0, work.bytes)));
+    time.atLeast("uncoalesced",
+                 std::min(memory, term("memory") * work.sectorBytes / std::max(1.0, work.bytes)));
     time.atLeast("reread", term("caches"));
     time.add("loops", term("loops") + term("blocks"));
     time.add("fill", term("grid tasks"));
@@ -304,8 +299,8 @@ private:
     for (const Dim &dim : shape.dims)
       if (&dim != &rows && &dim != &columns && &dim != over)
         size.batches *= int64_t(sizeOf(dim));
-    PredictedTime model = predictTime(*machine.cpuCosts, machine.cores, size,
-                                      {rows.tile, columns.tile, over->tile});
+    PredictedTime model =
+        predictTime(*machine.cpuCosts, machine.cores, size, {rows.tile, columns.tile, over->tile});
     double count = tasks(), cores = double(machine.cores);
     Waterfall time = cpuRoofline(model.microseconds);
     double computed = termOf(model, "arithmetic");

@@ -7,6 +7,7 @@
 #include "tessera/Target/LLVM/CpuTarget.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unistd.h>
 
 using namespace tessera;
@@ -95,7 +96,13 @@ MachineModel tessera::mixedMachineModel(const GpuDescription &gpu) {
   return machine;
 }
 
-int64_t tessera::configuredCores() { return std::max(1l, sysconf(_SC_NPROCESSORS_CONF)); }
+int64_t tessera::configuredCores() {
+  const char *named = std::getenv("TESSERA_CORES");
+  int64_t cores = 0;
+  if (named && !StringRef(named).getAsInteger(10, cores) && cores > 0)
+    return cores;
+  return std::max(1l, sysconf(_SC_NPROCESSORS_CONF));
+}
 
 std::optional<MachineModel> tessera::parseMachineModel(StringRef target, int64_t cores) {
   if (std::optional<CpuTarget> cpu = CpuTarget::parse(target))

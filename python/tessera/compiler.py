@@ -289,8 +289,12 @@ class Needs(NamedTuple):
 
 
 def _cores(target: str) -> int:
-    """The cores that the schedule of a CPU's kernels is for: those of this machine, used or not."""
-    return 0 if target.startswith("sm_") else os.sysconf("SC_NPROCESSORS_CONF")
+    """The cores that the schedule of a CPU's kernels is for: those that $TESSERA_CORES says, else
+    those of this machine, used or not."""
+    if target.startswith("sm_"):
+        return 0
+    named = os.environ.get("TESSERA_CORES", "")
+    return int(named) if named.isdecimal() and int(named) else os.sysconf("SC_NPROCESSORS_CONF")
 
 
 class Keys:

@@ -23,8 +23,8 @@ MachineModel mixedMachineModel(const GpuDescription &gpu);
 /// `cores` is for CPUs; 0 takes those of this machine. Nothing for an unknown name.
 std::optional<MachineModel> parseMachineModel(llvm::StringRef target, int64_t cores = 0);
 
-/// The cores of this machine, whichever of them this process may use: how a reduction is split, and
-/// so its rounding, must not depend on who compiles.
+/// The cores that TESSERA_CORES says, else those of this machine, whichever of them this process
+/// may use: how a reduction is split, and so its rounding, must not depend on who compiles.
 int64_t configuredCores();
 
 } // namespace tessera
