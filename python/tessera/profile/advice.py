@@ -26,7 +26,11 @@ _FLOAT_DIVISION = 4  # what a division costs beside a multiplication, as in the 
 
 #: Options that cost time, with their values that do, and what taking them back means.
 _COSTLY: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "schedule": ((), "schedule", "leave out the schedule '{value}': the cost model's own is faster"),
+    "schedule": (
+        (),
+        "schedule",
+        "leave out the schedule '{value}': the cost model's own is faster",
+    ),
     "numerics": (
         ("strict",),
         "strict numerics",

@@ -27,9 +27,7 @@ def accesses(case: Case) -> list[Access]:
     simulator cannot run the function."""
     import numpy as np
 
-    changed = {
-        name: dense(one, tuple(map(small, one[2]))) for name, one in case.tensors().items()
-    }
+    changed = {name: dense(one, tuple(map(small, one[2]))) for name, one in case.tensors().items()}
     unit = case.unit(Variant(options={"via": "ptx"}, specifications=changed))
     compiler.load()
     rng = np.random.default_rng(0)

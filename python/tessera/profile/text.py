@@ -123,7 +123,8 @@ def _gap(profile: Profile) -> list[str]:
     rows = [["gap", _us(gap), "us", ""]]
     for name, us in profile.causes.items():
         operands = sorted(
-            {one.of for kernel in profile.kernels for one in kernel.causes if one.name == name} - {""}
+            {one.of for kernel in profile.kernels for one in kernel.causes if one.name == name}
+            - {""}
         )
         about = f" ({', '.join(operands)})" if operands else ""
         rows.append([f"  {name}", _us(us), f"{us / gap:.0%}", CAUSES.get(name, "") + about])
@@ -151,12 +152,17 @@ def _lines(profile: Profile) -> list[str]:
 
 
 def _accesses(profile: Profile) -> list[str]:
-    rows = [["simulated access", "line", "memory", "transactions", "fewest", "ratio"]]
-    rows += [
-        [one.op, str(one.line or ""), one.memory, str(one.units), str(one.fewest), f"{one.ratio:.2f}"]
-        for one in profile.accesses
-    ]
-    return table(rows, (0, 2))
+    costly = sorted((one for one in profile.accesses if one.ratio > 1), key=lambda one: -one.ratio)
+    cheap = len(profile.accesses) - len(costly)
+    summary = f"simulated at small sizes: {cheap} of {len(profile.accesses)} accesses take the fewest transactions"
+    if not costly:
+        return [summary]
+    rows = [["access", "line", "memory", "transactions", "fewest", "ratio", ""]]
+    for one in costly:
+        what = "bank conflict" if one.memory == "shared" else "uncoalesced"
+        counts = [str(one.units), str(one.fewest), f"{one.ratio:.2f}"]
+        rows.append([one.op, str(one.line or ""), one.memory, *counts, what])
+    return [summary, *table(rows, (0, 2, 6))]
 
 
 def _advice(profile: Profile) -> list[str]:
