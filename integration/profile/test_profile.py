@@ -116,7 +116,9 @@ def test_a_time_below_the_roofline_has_no_gap():
 
 
 def test_the_assembler_says_registers():
-    found = make().profile(Tensor[4096, 1024, bf16], Tensor[1024, 1024, bf16], target="sm_90", via="ptx")
+    found = make().profile(
+        Tensor[4096, 1024, bf16], Tensor[1024, 1024, bf16], target="sm_90", via="ptx"
+    )
     (one,) = found.kernels
     if not one.figures:
         pytest.skip("ptxas is not installed")
@@ -228,7 +230,9 @@ class Page(html.parser.HTMLParser):
 
 
 def test_a_page_is_one_file(tmp_path):
-    found = make().profile(Tensor[4096, 1024, bf16], Tensor[1024, 1024, bf16], target="sm_90", via="ptx")
+    found = make().profile(
+        Tensor[4096, 1024, bf16], Tensor[1024, 1024, bf16], target="sm_90", via="ptx"
+    )
     text = found.html()
     page = Page(text)
     assert page.open == [] and not {"script", "img", "link"} & page.tags

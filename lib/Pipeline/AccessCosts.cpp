@@ -69,8 +69,8 @@ private:
     double share = 1;
     if (auto stream = op->getParentOfType<sched::StreamOp>())
       share = visitedShare(stream, roofline, sizes);
-    cost.moved = cost.isStore ? cost.bytes
-                              : std::min(points, whole) * width * repeats(value) * share;
+    cost.moved =
+        cost.isStore ? cost.bytes : std::min(points, whole) * width * repeats(value) * share;
     accesses.push_back(cost);
   }
 
@@ -88,8 +88,8 @@ private:
       cost.argument = given.getArgNumber();
       return outside;
     }
-    bool isResult = llvm::any_of(outside.getUsers(),
-                                 [](Operation *user) { return isa<func::ReturnOp>(user); });
+    bool isResult =
+        llvm::any_of(outside.getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); });
     if (isResult)
       cost.tensor = "result";
     else if (auto producer = outside.getDefiningOp<sched::KernelOp>())
@@ -107,7 +107,8 @@ private:
       auto function = cast<func::FuncOp>(given.getOwner()->getParentOp());
       auto attribute =
           function.getArgAttrOfType<IntegerAttr>(given.getArgNumber(), gir::kUnitStrideAttr);
-      bool isContiguous = function.getArgAttr(given.getArgNumber(), gir::kContiguousAttr) != nullptr;
+      bool isContiguous =
+          function.getArgAttr(given.getArgNumber(), gir::kContiguousAttr) != nullptr;
       if (!isContiguous)
         unit = attribute ? attribute.getInt() : -1;
     }
@@ -160,9 +161,8 @@ private:
       if (stride != 0 && size > 1)
         directions.push_back({std::abs(stride), size, std::min(double(dim.getTile()), size)});
     }
-    llvm::sort(directions, [](const Direction &a, const Direction &b) {
-      return a.stride < b.stride;
-    });
+    llvm::sort(directions,
+               [](const Direction &a, const Direction &b) { return a.stride < b.stride; });
     return directions;
   }
 

@@ -14,10 +14,10 @@ struct AccessCost {
   mlir::Operation *op = nullptr;
   std::string tensor; ///< an argument's name, "result", or the kernel that computes it
   bool isStore = false;
-  double bytes = 0;   ///< of elements, each once in the kernel
-  double sectors = 0; ///< the same in whole sectors (GPU) or cache lines (CPU)
-  double moved = 0;   ///< of elements, with what the grid reads again
-  double stride = 1;  ///< elements from one to the next along the tile, in memory
+  double bytes = 0;      ///< of elements, each once in the kernel
+  double sectors = 0;    ///< the same in whole sectors (GPU) or cache lines (CPU)
+  double moved = 0;      ///< of elements, with what the grid reads again
+  double stride = 1;     ///< elements from one to the next along the tile, in memory
   int64_t argument = -1; ///< of the function; -1 for others
 };
 

@@ -50,8 +50,7 @@ private:
       return false;
     auto constant = select.getInputs()[2].getDefiningOp<sched::ConstantOp>();
     auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
-    return number && std::isfinite(number.getValueAsDouble()) &&
-           number.getValueAsDouble() <= -1e3;
+    return number && std::isfinite(number.getValueAsDouble()) && number.getValueAsDouble() <= -1e3;
   }
 
   void add(sched::StreamOp stream, sched::DimAttr dim, Operation *op, Value condition,
@@ -94,8 +93,8 @@ private:
   }
 
   /// Whether the condition holds for one of some elements of a block, its corners included.
-  std::optional<bool> anyIn(Value condition, const Blocks &rows, int64_t row,
-                            const Blocks &columns, int64_t column) {
+  std::optional<bool> anyIn(Value condition, const Blocks &rows, int64_t row, const Blocks &columns,
+                            int64_t column) {
     constexpr int64_t points = 8;
     auto at = [](const Blocks &blocks, int64_t block, int64_t point) {
       int64_t first = block * blocks.tile, last = std::min(first + blocks.tile, blocks.size) - 1;

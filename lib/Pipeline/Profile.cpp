@@ -46,8 +46,8 @@ public:
       machine = MachineModel(*machine.byTiles);
     for (const auto &[name, size] : sizes)
       facts.assume(name, size);
-    peaks = machine.isGpu ? Roofline::ofChip(backend.chip(), /*tensorCores=*/true)
-                          : backend.roofline();
+    peaks =
+        machine.isGpu ? Roofline::ofChip(backend.chip(), /*tensorCores=*/true) : backend.roofline();
   }
 
   Object run() {
@@ -246,9 +246,8 @@ private:
   Array masks() {
     Array list;
     for (const MaskShare &mask : masksOf(kernel, peaks, sizes)) {
-      Object entry{{"sentinel", mask.isSentinel},
-                   {"visited", mask.visited},
-                   {"needed", mask.needed}};
+      Object entry{
+          {"sentinel", mask.isSentinel}, {"visited", mask.visited}, {"needed", mask.needed}};
       addPlace(mask.op, entry);
       list.push_back(std::move(entry));
     }
@@ -289,9 +288,9 @@ llvm::json::Array tessera::reportViews(ModuleOp module, const SourceManager &sou
     }
     auto argument = cast<BlockArgument>(root);
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    auto name = function ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                                 gir::kNameAttr)
-                         : StringAttr();
+    auto name = function
+                    ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), gir::kNameAttr)
+                    : StringAttr();
     if (!name)
       return;
     Object entry{{"tensor", name.str()}, {"slice", isa<gir::SliceOp>(op)}};
