@@ -29,7 +29,7 @@ _FEW = 4  # instructions that a short kernel may have more
 
 sys.path.append(str(HERE.parent / "build" / "python"))
 
-PROGRAM = '''
+PROGRAM = """
 import tessera as tsr
 from tessera import Tensor
 
@@ -79,7 +79,7 @@ def transposed_sum(x, y):
 @tsr.function
 def cumulative(x):
     return tsr.cumsum(x, dim=-1)
-'''
+"""
 
 #: Arguments on GPUs; CPUs compute in fp32.
 ROWS: dict[str, tuple[str, list[str]]] = {

@@ -57,7 +57,13 @@ typedef enum tessera_argument_kind {
   TESSERA_ARGUMENT_FLOAT = 2,
   TESSERA_ARGUMENT_BOOL = 3,
   TESSERA_ARGUMENT_CONSTANT =
-      4, ///< any value as JSON, see tessera_resolve_fn; not passed at run time
+      4, ///< any value as JSON, see tessera_resolve_fn; not passed at run time. Also a tensor
+         ///< whose elements follow from their indices:
+         ///<   {"kind": "tensor", "dtype": "bool", "shape": [64, 64], "steps": [-1, 1],
+         ///<    "offset": 0, "value": [answer, …], "low": -3, "high": 0}
+         ///< The position of an element is the sum of `offset` and the products of its indices and
+         ///< `steps`. Without values, an element is its position; one value is that of all
+         ///< elements; of two, the first is for positions from `low` to `high`.
 } tessera_argument_kind;
 
 /// One parameter of the function, in the order of its definition. A parameter that is missing at

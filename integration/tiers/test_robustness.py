@@ -161,13 +161,13 @@ def test_threads_call_while_code_is_swapped(warms):
         deadline = time.monotonic() + 60
         while not swapped.is_set() and time.monotonic() < deadline:
             np.testing.assert_allclose(mix(x, y), expected, rtol=1e-4, atol=1e-6)
-            if mix.specializations()[0].tier == 2:
+            if mix.specializations()[0].tier != 1:
                 swapped.set()
         for _ in range(50):
             np.testing.assert_allclose(mix(x, y), expected, rtol=1e-4, atol=1e-6)
 
     run_threads(8, body)
-    assert [one.tier for one in mix.specializations()] == [2]
+    assert [one.tier in (2, 3) for one in mix.specializations()] == [True]
 
 
 def test_threads_make_the_first_call():

@@ -206,7 +206,7 @@ def test_failures_are_warnings_without_a_callback(monkeypatch):
         for _ in range(2):
             mix(data(20, 30), data(40, 30))
         assert wait_for(lambda: found)
-    assert len(found) == 1 and "stays in tier 1: its compilation failed" in str(found[0].message)
+    assert len(found) == 1 and "stays in its tier: its compilation failed" in str(found[0].message)
 
 
 def test_callbacks_that_fail_do_not_disturb(monkeypatch):

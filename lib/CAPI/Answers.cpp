@@ -1,6 +1,7 @@
 //===- Answers.cpp - The JSON values of the C ABI -------------------------===//
 #include "Answers.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
 
 #include <cmath>
@@ -45,6 +46,46 @@ std::optional<Constant> tupleOf(const Object &object) {
     tuple.elements.push_back(std::move(*constant));
   }
   return tuple;
+}
+
+/// The integers of an array; nothing if it has anything else.
+std::optional<std::vector<int64_t>> integersOf(const Object &object, StringRef key) {
+  const llvm::json::Array *list = object.getArray(key);
+  std::vector<int64_t> found;
+  for (const llvm::json::Value &one : list ? *list : llvm::json::Array()) {
+    std::optional<int64_t> number = one.getAsInteger();
+    if (!number)
+      return std::nullopt;
+    found.push_back(*number);
+  }
+  return list ? std::optional(std::move(found)) : std::nullopt;
+}
+
+std::optional<Constant> tensorOf(const Object &object) {
+  auto pattern = std::make_shared<TensorPattern>();
+  std::optional<DType> dtype = dtypeByName(stringOf(object, "dtype"));
+  std::optional<std::vector<int64_t>> shape = integersOf(object, "shape"),
+                                      steps = integersOf(object, "steps");
+  if (!dtype || !shape || !steps || steps->size() != shape->size() ||
+      llvm::any_of(*shape, [](int64_t size) { return size < 0; }))
+    return std::nullopt;
+  pattern->dtype = *dtype;
+  pattern->shape = std::move(*shape);
+  pattern->steps = std::move(*steps);
+  pattern->offset = object.getInteger("offset").value_or(0);
+  pattern->low = object.getInteger("low");
+  pattern->high = object.getInteger("high");
+  std::optional<Constant> values = tupleOf(object);
+  if (!values || values->elements.size() > 2)
+    return std::nullopt;
+  for (const Constant &value : values->elements)
+    if (value.kind != Constant::Bool && value.kind != Constant::Int &&
+        value.kind != Constant::Float)
+      return std::nullopt;
+  pattern->values = std::move(values->elements);
+  Constant constant(Constant::Tensor);
+  constant.pattern = std::move(pattern);
+  return constant;
 }
 
 std::optional<Constant> constantOf(const Object &object) {
@@ -140,7 +181,9 @@ Resolution parseAnswer(const char *json) {
 std::optional<Constant> parseConstant(const char *json) {
   std::optional<llvm::json::Value> storage;
   const Object *object = parseObject(json, storage);
-  return object ? constantOf(*object) : std::nullopt;
+  if (!object)
+    return std::nullopt;
+  return stringOf(*object, "kind") == "tensor" ? tensorOf(*object) : constantOf(*object);
 }
 
 } // namespace tessera::capi

@@ -278,6 +278,7 @@ llvm::json::Array ScheduleReader::report(ModuleOp module) const {
                               {"bytes", cost.bytes},
                               {"programs", cost.programs},
                               {"predicted_us", cost.microseconds},
+                              {"remainder_us", cost.remainderMicroseconds},
                               {"bound", cost.bound}};
     if (auto tuned = kernel->getAttrOfType<StringAttr>(sched::kTuned))
       report["tuned"] = tuned.str();

@@ -33,8 +33,9 @@ struct ScheduleReader {
   std::string explain(mlir::ModuleOp module, const ChangedFields &changed) const;
 
   /// One object per kernel: {"name", "dims": [{"name", "role", "size", "tile"}], "notes": […],
-  /// "flops", "bytes", "programs", "predicted_us", "bound"}, "tuned" where its choice was
-  /// measured, and "backend" where kernels use both backends; the figures are at the sizes at hand.
+  /// "flops", "bytes", "programs", "predicted_us", "remainder_us", "bound"}, "tuned" where its
+  /// choice was measured, and "backend" where kernels use both backends; the figures are at the
+  /// sizes at hand.
   llvm::json::Array report(mlir::ModuleOp module) const;
 };
 

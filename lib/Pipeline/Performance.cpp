@@ -4,6 +4,9 @@
 // not: a stream counts with the share of its range that is live, averaged over the grid. The time
 // is that of the slower of arithmetic and memory; on a GPU arithmetic fills whole waves of blocks.
 //
+// On a CPU a row whose length is known at run time only ends with a vector under a mask, and its
+// loop is not unrolled. Memory hides that if the kernel's tensors do not fit into the L2 cache.
+//
 //===----------------------------------------------------------------------===//
 #include "Performance.h"
 
@@ -47,6 +50,7 @@ public:
   }
 
   double flops = 0, seconds = 0, bytes = 0, programs = 1;
+  double rows = 0; ///< of lengths that are known at run time only, added over all passes
   std::vector<OpWork> work;
 
   /// The part of a stream's range that is visited, on the average over the grid.
@@ -90,6 +94,29 @@ private:
     return product;
   }
 
+  /// Rows of one pass over the values' dimensions. A contraction is vectorised along one dimension
+  /// and unrolled along another.
+  void addRows(ValueRange values, double share) {
+    llvm::SmallSetVector<StringAttr, 8> dims;
+    for (Value value : values)
+      for (StringAttr dim : cast<sched::ValType>(value.getType()).getDims())
+        dims.insert(dim);
+    double total = 1, longest = 0, secondLongest = 1;
+    for (StringAttr dim : dims) {
+      sched::DimAttr declared = kernel.getDim(dim.getValue());
+      if (!declared)
+        continue;
+      double size = double(facts.hint(declared.getSize()));
+      total *= size;
+      if (declared.getSize().isConstant() || facts.divisibleBy(declared.getSize(), vectorLanes))
+        continue;
+      secondLongest = std::max(secondLongest, std::min(size, longest));
+      longest = std::max(longest, size);
+    }
+    if (longest > 0)
+      rows += share * total / longest / (values.size() > 1 ? secondLongest : 1);
+  }
+
   void add(Operation *op, double operations, double rate, OpWork::Unit unit) {
     flops += operations;
     seconds += operations / rate;
@@ -117,7 +144,7 @@ private:
     static const std::set<StringRef> divisions = {"div", "sqrt", "rsqrt", "reciprocal"};
     static const std::set<StringRef> simple = {"add",     "sub",     "mul",   "neg", "abs",
                                                "maximum", "minimum", "where", "fma", "square"};
-    return simple.count(kind) ? 1 : divisions.count(kind) ? 4 : 8;
+    return simple.count(kind) ? 1 : divisions.count(kind) ? 4 : kind == "pow" ? 256 : 8;
   }
 
   /// Comparisons of a bitonic network. Each takes two or four integer instructions, of which a GPU
@@ -130,6 +157,8 @@ private:
         roofline.vectorFlops / (isWide ? 16 : 8), OpWork::Elementwise);
   }
 
+  static constexpr int64_t vectorLanes = 16;
+
   void count(Operation *op) {
     double share = 1;
     if (auto stream = op->getParentOfType<sched::StreamOp>())
@@ -138,6 +167,7 @@ private:
       add(op, operations, rate, OpWork::Elementwise);
     };
     auto values = [&](ValueRange operands) {
+      addRows(operands, share);
       double points = share * pointsOf(operands);
       if (operands.size() > 1)
         add(op, 2 * points, productRate(operands.front()), OpWork::Products);
@@ -213,6 +243,15 @@ KernelCost tessera::estimateCost(sched::KernelOp kernel, const MachineModel &mac
     compute *= std::ceil(counter.programs / cores) * cores / counter.programs;
   double work = std::max(compute, memory);
   cost.microseconds = (work + roofline.launchSeconds) * 1e6;
+  if (!machine.isGpu) {
+    constexpr double rowSeconds = 30e-9; // measured on a Xeon: small softmaxes, norms and products
+    double busy =
+        std::clamp<double>(counter.programs, 1, double(std::max<int64_t>(machine.cores, 1)));
+    double remainder = counter.rows * rowSeconds / busy;
+    if (counter.bytes > double(machine.l2Bytes))
+      remainder = std::max(0.0, compute + remainder - work);
+    cost.remainderMicroseconds = remainder * 1e6;
+  }
   if (work >= roofline.launchSeconds)
     cost.bound = compute > memory ? "compute" : "memory";
   return cost;

@@ -25,6 +25,8 @@ struct KernelCost {
   double programs = 0;               ///< of the grid
   double arithmeticMicroseconds = 0; ///< at the peak rates, if all cores had the same work
   double microseconds = 0;
+  /// What rows cost on a CPU whose length is known at run time only and is no multiple of a vector.
+  double remainderMicroseconds = 0;
   const char *bound = "launch"; ///< "compute", "memory", or "launch" where the kernel is tiny
 };
 

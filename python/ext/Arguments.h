@@ -79,6 +79,11 @@ public:
   const tessera_rt_value *values() const { return runtime.data(); }
   int32_t count() const { return static_cast<int32_t>(runtimeCount); }
   bool hasTensor() const { return tensors > 0; }
+  /// The number of arguments, with constants, and the value of one; null of a constant.
+  unsigned size() const { return entryCount; }
+  const tessera_rt_value *at(unsigned i) const {
+    return i < entryCount && entries[i].kind != constantKind ? &runtime[entries[i].value] : nullptr;
+  }
   /// Whether PyTorch records operations on a tensor; known if `checksGradients` is set first.
   bool isRecorded() const { return requiresGradient && isGradEnabled(); }
   bool checksGradients = false;

@@ -13,12 +13,20 @@ static constexpr int64_t keepLockBelow = 20'000;
 static PyTypeObject *tableType = nullptr;
 static constexpr const char *moduleCapsule = "tessera_rt_module";
 
+tessera_rt_module *moduleOf(PyObject *capsule) {
+  return static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule));
+}
+
 bool isTable(PyObject *object) { return Py_TYPE(object) == tableType; }
 
 BoundCall::~BoundCall() {
   if (!frame)
     return;
-  if (isQuick && !found->isReplaced) {
+  if (isQuick && found->isVariant) {
+    auto *variant = static_cast<Variant *>(found);
+    if (variant->state == Variant::Active)
+      std::swap(frame, variant->kept);
+  } else if (isQuick && !found->isReplaced) {
     std::swap(frame, table->kept);
     table->keptFor = found;
   }
@@ -40,10 +48,8 @@ static bool bindAgain(TableObject *table, const Arguments &arguments, BoundCall 
   return false;
 }
 
-tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
-                       BoundCall &call) {
-  call.table = table;
-  call.isQuick = isQuick;
+static tessera_rt_status bindAny(TableObject *table, Arguments &arguments, unsigned missing,
+                                 bool isQuick, BoundCall &call) {
   if (isQuick && bindAgain(table, arguments, call))
     return TESSERA_RT_OK;
   std::string_view key = arguments.key(missing);
@@ -71,13 +77,16 @@ tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missin
   return TESSERA_RT_MISMATCH;
 }
 
-bool Specialisation::count(uint64_t nanoseconds) {
-  ++timedCalls;
-  spent += nanoseconds;
-  // One call is no sign of more.
-  if (isHot || spent < hotAfter || calls < 2)
-    return false;
-  return isHot = true;
+tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
+                       BoundCall &call) {
+  call.table = table;
+  call.isQuick = isQuick;
+  if (!table->variants->empty() && bindVariant(table, arguments, missing, call))
+    return TESSERA_RT_OK;
+  tessera_rt_status status = bindAny(table, arguments, missing, isQuick, call);
+  if (status == TESSERA_RT_OK && (call.found->observer || !table->variants->empty()))
+    noteCall(table, arguments, call);
+  return status;
 }
 
 static tessera_rt_status run(const BoundCall &call, void *const *results, void *stream) {
@@ -93,13 +102,24 @@ static tessera_rt_status run(const BoundCall &call, void *const *results, void *
 
 tessera_rt_status execute(BoundCall &call, void *const *results, void *stream) {
   Specialisation &entry = *call.found;
-  ++entry.calls;
-  if (!entry.isTimed())
+  if (entry.isVariant)
+    static_cast<Variant &>(entry).hit();
+  else
+    ++entry.calls;
+  bool isObserved = entry.observer && entry.observer->isTimed();
+  if (!entry.isTimed() && !isObserved && !call.inTrial)
     return run(call, results, stream);
   auto start = std::chrono::steady_clock::now();
   tessera_rt_status status = run(call, results, stream);
-  std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - start;
-  call.madeHot = entry.count(static_cast<uint64_t>(spent.count()));
+  auto spent = static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
+  if (call.inTrial)
+    call.inTrial->rival = std::min(call.inTrial->rival, spent);
+  if (isObserved && entry.observer)
+    entry.observer->addTime(spent);
+  if (!entry.isTimed())
+    return status;
+  bool isHot = entry.count(spent);
+  call.madeHot |= entry.isVariant ? endTrial(call.table, entry) : isHot;
   return status;
 }
 
@@ -109,6 +129,8 @@ static PyObject *newTable(PyTypeObject *type, PyObject *, PyObject *) {
     return nullptr;
   self->entries = new std::vector<std::unique_ptr<Specialisation>>;
   self->replaced = new std::vector<std::unique_ptr<Specialisation>>;
+  self->variants = new std::vector<std::unique_ptr<Variant>>;
+  self->retired = new std::vector<std::unique_ptr<Variant>>;
   self->last = -1;
   self->kept = nullptr;
   self->keptFor = nullptr;
@@ -122,6 +144,8 @@ static void freeTable(PyObject *object) {
     tessera_rt_frame_release(self->kept);
   delete self->entries;
   delete self->replaced;
+  delete self->variants;
+  delete self->retired;
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
 }
@@ -138,7 +162,7 @@ static PyObject *add(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OsnOp|iL", &owner, &name, &index, &keyObject, &tuple, &device,
                         &hotAfter))
     return nullptr;
-  auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule));
+  tessera_rt_module *module = moduleOf(owner);
   if (!module)
     return nullptr;
   auto entry = std::make_unique<Specialisation>();
@@ -171,8 +195,7 @@ static PyObject *add(PyObject *object, PyObject *args) {
   return PyLong_FromSsize_t(static_cast<Py_ssize_t>(self->entries->size()) - 1);
 }
 
-/// The specialisation of this number; null with an exception set.
-static Specialisation *entryAt(TableObject *table, Py_ssize_t number) {
+Specialisation *entryAt(TableObject *table, Py_ssize_t number) {
   if (number >= 0 && static_cast<size_t>(number) < table->entries->size())
     return (*table->entries)[static_cast<size_t>(number)].get();
   PyErr_SetString(PyExc_IndexError, "there is no such specialisation");
@@ -189,8 +212,7 @@ static PyObject *replace(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "nOs", &number, &owner, &name))
     return nullptr;
   Specialisation *old = entryAt(self, number);
-  auto *module =
-      old ? static_cast<tessera_rt_module *>(PyCapsule_GetPointer(owner, moduleCapsule)) : nullptr;
+  tessera_rt_module *module = old ? moduleOf(owner) : nullptr;
   if (!module)
     return nullptr;
   auto entry = std::make_unique<Specialisation>();
@@ -241,6 +263,20 @@ static PyObject *hot(PyObject *object, void *) {
   Ref numbers(PyList_New(0));
   for (const auto &entry : *self->entries) {
     if (!numbers || !entry->isHot)
+      continue;
+    Ref number(PyLong_FromSsize_t(entry->index));
+    if (!number || PyList_Append(numbers.get(), number.get()) != 0)
+      return nullptr;
+  }
+  return numbers.release();
+}
+
+/// The numbers of the specialisations whose calls were observed.
+static PyObject *ripe(PyObject *object, void *) {
+  auto *self = reinterpret_cast<TableObject *>(object);
+  Ref numbers(PyList_New(0));
+  for (const auto &entry : *self->entries) {
+    if (!numbers || !entry->observer || !entry->observer->isTold)
       continue;
     Ref number(PyLong_FromSsize_t(entry->index));
     if (!number || PyList_Append(numbers.get(), number.get()) != 0)
@@ -372,7 +408,7 @@ static PyObject *decoded(std::string_view text) {
 
 /// functions(module) -> names, one per specialisation, and the manifest
 static PyObject *functions(PyObject *, PyObject *capsule) {
-  auto *module = static_cast<tessera_rt_module *>(PyCapsule_GetPointer(capsule, moduleCapsule));
+  tessera_rt_module *module = moduleOf(capsule);
   if (!module)
     return nullptr;
   Ref names(PyList_New(0));
@@ -393,12 +429,21 @@ static PyMethodDef tableMethods[] = {
     {"replace", replace, METH_VARARGS, "replace(number, module, name): other code for a class"},
     {"figures", figures, METH_O, "figures(number): calls, timed calls, their nanoseconds"},
     {"cool", cool, METH_O, "cool(number): a specialisation may become hot again"},
+    {"observe", observe, METH_VARARGS,
+     "observe(number, skipped, calls, nanoseconds): sees calls that take so long; 0 ends it"},
+    {"observed", observed, METH_O, "observed(number): what the calls have in common, or None"},
+    {"add_variant", addVariant, METH_VARARGS,
+     "add_variant(number, module, name, count, guards, is_measured): code for calls with guards"},
+    {"variant", variantFigures, METH_O,
+     "variant(number): state, calls, fastest nanoseconds, misses of each guard"},
+    {"retire", retireVariant, METH_O, "retire(number): no call runs the variant from now on"},
     {"run", runTable, METH_VARARGS,
      "run(specifications, missing, allocate, stream): the results, or None"},
     {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef tableAttributes[] = {
     {"last", last, nullptr, "number of the specialisation that ran last, or -1", nullptr},
     {"hot", hot, nullptr, "numbers of the specialisations that are hot", nullptr},
+    {"ripe", ripe, nullptr, "numbers of the specialisations whose calls were observed", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMethodDef functionsOfModule[] = {
     {"describe", describe, METH_VARARGS, "describe(specifications, missing): key and classes"},

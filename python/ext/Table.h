@@ -3,38 +3,16 @@
 #ifndef TESSERA_PYTHON_TABLE_H
 #define TESSERA_PYTHON_TABLE_H
 
-#include "Arguments.h"
-
-#include <memory>
-#include <vector>
+#include "Variants.h"
 
 namespace tessera::python {
-
-/// One loaded specialisation. Those of tier 1 are timed, and get hot; so are the first calls of
-/// code that replaced one.
-struct Specialisation {
-  static constexpr uint64_t never = UINT64_MAX;
-
-  /// Adds a call of this time; whether it was the call that made it hot.
-  bool count(uint64_t nanoseconds);
-  bool isTimed() const { return timedCalls < callsToTime; }
-
-  std::string key; // its key; ignored if `anyClass`
-  bool anyClass = false;
-  bool tuple = false; // whether the function returns a tuple
-  int32_t device = TESSERA_RT_DEVICE_CPU;
-  Py_ssize_t index = 0;
-  Ref owner; // keeps the module alive
-  const tessera_rt_function *function = nullptr;
-  uint64_t calls = 0, timedCalls = 0, callsToTime = 0, spent = 0; // in nanoseconds
-  uint64_t hotAfter = never;                                      // `spent`
-  bool isHot = false, isReplaced = false;
-};
 
 struct TableObject {
   PyObject_HEAD std::vector<std::unique_ptr<Specialisation>> *entries;
   // Those that were replaced: a call may still run them.
   std::vector<std::unique_ptr<Specialisation>> *replaced;
+  std::vector<std::unique_ptr<Variant>> *variants; // those that calls may run
+  std::vector<std::unique_ptr<Variant>> *retired;
   Py_ssize_t last; // index of the specialisation that ran last, or -1
   // The frame of the last fast call, to be bound again; null while a call uses it.
   tessera_rt_frame *kept;
@@ -49,8 +27,9 @@ struct BoundCall {
   TableObject *table = nullptr; // kept alive by the caller
   tessera_rt_frame *frame = nullptr;
   Specialisation *found = nullptr;
+  Variant *inTrial = nullptr; // that the specialisation is compared with
   bool isQuick = false;
-  bool madeHot = false; // its specialisation
+  bool madeHot = false; // its specialisation: the Python code has something to do
 
   BoundCall() = default;
   BoundCall(const BoundCall &) = delete;
@@ -62,6 +41,29 @@ struct BoundCall {
 /// read here, so that two calls with the same runtime values have one class.
 tessera_rt_status bind(TableObject *table, Arguments &arguments, unsigned missing, bool isQuick,
                        BoundCall &call);
+
+/// Binds a call to a variant that accepts it; whether there is one.
+bool bindVariant(TableObject *table, Arguments &arguments, unsigned missing, BoundCall &call);
+
+/// A specialisation will run a call that its variants did not accept: counts that, and lets its
+/// observer see the call.
+void noteCall(TableObject *table, const Arguments &arguments, BoundCall &call);
+
+/// After a variant's trial: retires it if it was not faster; whether it did.
+bool endTrial(TableObject *table, Specialisation &tried);
+
+/// The specialisation of this number; null with an exception set.
+Specialisation *entryAt(TableObject *table, Py_ssize_t number);
+
+/// The module of a capsule; null with an exception set.
+tessera_rt_module *moduleOf(PyObject *capsule);
+
+/// Methods of tables that concern variants.
+PyObject *observe(PyObject *table, PyObject *args);
+PyObject *observed(PyObject *table, PyObject *number);
+PyObject *addVariant(PyObject *table, PyObject *args);
+PyObject *variantFigures(PyObject *table, PyObject *number);
+PyObject *retireVariant(PyObject *table, PyObject *number);
 
 /// Runs a bound call: on a GPU without the GIL, on the CPU without it if there is enough work.
 tessera_rt_status execute(BoundCall &call, void *const *results, void *stream);

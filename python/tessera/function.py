@@ -27,6 +27,7 @@ from .parameters import Bound, Parameters
 from .specialization import Specialization, arguments_text, reason_for, widened
 from .targets import call_options, is_gpu, target_for, target_of_call
 from .tiers import Choice, Event
+from .variants import Budget, Place
 
 if TYPE_CHECKING:
     from .profile import Profile
@@ -78,6 +79,7 @@ class Function(_tessera.Function):
     def _reset(self) -> None:
         self._parameters = self._make_parameters()
         self._lock = threading.RLock()
+        self._budget = Budget()
         self._names: list[tuple[str, str]] = []
         self._tables: dict[str, tuple[Any, list[Specialization]]] = {}
         self._active: tuple[Any, list[Specialization]] = (None, [])
@@ -164,8 +166,7 @@ class Function(_tessera.Function):
             return call.run(table)
 
         result = run()
-        if result is not None and self._active[0].hot:
-            self._heated()
+        self._heat()
         for options, fresh in self._attempts(bound, target):
             if result is not None:
                 return result[0]
@@ -178,8 +179,7 @@ class Function(_tessera.Function):
                         self._table(bound)
                     self._specialise(bound, target, options, fresh)
             result = result or run()
-        if self._active[0].hot:
-            self._heated()
+        self._heat()
         if result is None:
             reason = _tessera.last_error()
             raise TesseraError(
@@ -283,7 +283,7 @@ class Function(_tessera.Function):
         number = table.add(
             module, self.__name__, 0, key, is_tuple, record.device, self._hot_after(record)
         )
-        record.places.append((table, number))
+        record.places.append(Place(self, record, table, number))
         records.append(record)  # once for each class of calls, as in the table
         names = unit.resolver.names()
         if names != self._names:
@@ -292,6 +292,7 @@ class Function(_tessera.Function):
             self._tables = {}
         self._tables[_fingerprint(unit.resolver)] = self._active
         self._activate_for(unit.resolver, self._active)
+        self._observe(record, record.places[-1:])
 
     # -- tiers ------------------------------------------------------------------------------------
 
@@ -314,10 +315,7 @@ class Function(_tessera.Function):
         """Whether tier 1 does not exist for a call."""
         if unit.target != "cpu" or self._autotune is not None or os.environ.get("TESSERA_DUMP"):
             return True
-        return any(
-            name in _COMPILED_ONLY and (value in _COMPILED_ONLY[name] or not _COMPILED_ONLY[name])
-            for name, value in unit.options
-        )
+        return _is_only_compiled(unit)
 
     def _compiled(self, unit: Unit, fresh: bool = False, quiet: bool = False) -> Artifact:
         artifact = specialise(unit, fresh, quiet)
@@ -331,12 +329,35 @@ class Function(_tessera.Function):
             return -1
         return int(self._choice.hot * tiers.expected_compile_seconds() * 1e9)
 
+    def _heat(self) -> None:
+        table = self._active[0]
+        if table is not None and (table.hot or table.ripe):
+            self._heated()
+
     def _heated(self) -> None:
-        """Starts to compile what has become hot."""
+        """Starts to compile what has become hot, or has facts in common."""
         with self._lock:
             table, records = self._active
-            for number in table.hot if table is not None else ():
+            if table is None:
+                return
+            for number in table.hot:
                 self._promote(records[number])
+            for number in table.ripe:
+                records[number].place(table, number).ripen()
+
+    def _observe(self, record: Specialization, places: list[Place]) -> None:
+        """Observes calls of compiled code, for tier 3. Results that must not change from call to
+        call are those of tier 2."""
+        tier = tiers.effective(self._choice)
+        if record.tier == 1 or tier not in ("auto", "3") or self._autotune is not None:
+            return
+        if not _is_only_compiled(record.unit):
+            for place in places:
+                place.start()
+
+    def _may_compile_variant(self) -> bool:
+        with self._lock:
+            return self._budget.take()
 
     def _promote(self, record: Specialization, is_urgent: bool = False) -> background.Job | None:
         """Compiles a specialisation of tier 1 in the background; None if it was compiled, or could
@@ -355,6 +376,7 @@ class Function(_tessera.Function):
             artifact = self._compiled(record.unit, quiet=True)
             with self._lock:
                 record.replace(artifact)
+                self._observe(record, record.places)
         except BaseException as error:  # noqa: BLE001 (a fault of the compiler is told, once)
             record.failure = error
             reason = str(error).partition("\n")[0] or type(error).__name__
@@ -518,6 +540,13 @@ class Function(_tessera.Function):
         return evaluate(self._unit(bound, "cpu")[1], bound, bounds)
 
 
+def _is_only_compiled(unit: Unit) -> bool:
+    return any(
+        name in _COMPILED_ONLY and (value in _COMPILED_ONLY[name] or not _COMPILED_ONLY[name])
+        for name, value in unit.options
+    )
+
+
 def _fingerprint(resolver: Resolver) -> str:
     return json.dumps(resolver.material(), sort_keys=True)
 
@@ -533,8 +562,9 @@ def function(
 ) -> Any:
     """Decorator: `@tsr.function`, or `@tsr.function(numerics=…, target=…, tier=…)`.
 
-    tier: 1, calls are interpreted; 2, the first call waits for compiled code; 3, the same, with the
-        best code there is; "auto", calls are interpreted until compiled code is there.
+    tier: 1, calls are interpreted; 2, the first call waits for compiled code; 3, the same, and code
+        for what calls have in common follows; "auto", calls are interpreted until compiled code is
+        there, and so on.
     hot: with "auto", the share of a compilation's expected time that calls take before it starts.
     """
     choice = tiers.read_choice(tier, hot)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tiers
 from .compiler import Artifact, Unit
 from .targets import is_gpu
 from .types import DTYPES
+
+if TYPE_CHECKING:
+    from .variants import Place, Variant
 
 #: A dimension that was of so many classes is compiled for wide ones from then on, which end here.
 _NARROW_CLASSES = 2
@@ -20,7 +23,9 @@ _WIDE_BOUNDS_OF_GPUS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 class Specialization:
     """One class of arguments: its description, why it was needed, its tier and its figures.
 
-    tier: 1, interpreted, or 2, compiled
+    tier: 1, interpreted; 2, compiled; 3, compiled, and variants are active
+    variants: code of tier 3 with its facts, hits and misses
+    notes: why a class of calls has no variant of tier 3
     seconds: the time until it could run: of the compilation, or of preparing the interpreter
     calls, hits: calls that it answered, and those among them that ran compiled code
     seconds_saved: what these would have taken longer in tier 1; 0 if it never was there
@@ -43,13 +48,25 @@ class Specialization:
         self.arguments = arguments_text(unit)
         self.job: Any = None  # its compilation in the background
         self.failure: BaseException | None = None  # of this compilation
-        self.places: list[tuple[Any, int]] = []  # tables, and the number in each
+        self.places: list[Place] = []  # in tables
         self._before: list[tuple[int, int, int]] = []  # figures of code that was replaced
         tiers.register(self)
 
     @property
     def tier(self) -> int:
-        return self.artifact.tier
+        is_special = any(one.state == "active" for one in self.variants)
+        return 3 if is_special else self.artifact.tier
+
+    @property
+    def variants(self) -> list[Variant]:
+        return [variant for place in self.places for variant in place.variants]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(place.note for place in self.places if place.note))
+
+    def place(self, table: Any, number: int) -> Place:
+        return next(one for one in self.places if one.table is table and one.number == number)
 
     @property
     def seconds(self) -> float:
@@ -62,28 +79,33 @@ class Specialization:
     def replace(self, artifact: Artifact) -> None:
         """Calls run this code from now on."""
         module = artifact.module
-        for table, number in self.places:
-            figures = table.figures(number)
-            table.replace(number, module, self.unit.name)
+        for place in self.places:
+            figures = place.table.figures(place.number)
+            place.table.replace(place.number, module, self.unit.name)
             self._before.append(figures)
         self.artifact = artifact
 
     def cool(self) -> None:
         """Its compilation was dropped: it may be asked for again."""
         self.job = None
-        for table, number in self.places:
-            table.cool(number)
+        for place in self.places:
+            place.table.cool(place.number)
 
     def _now(self) -> list[tuple[int, int, int]]:
-        return [table.figures(number) for table, number in self.places]
+        return [place.table.figures(place.number) for place in self.places]
+
+    @property
+    def special_hits(self) -> int:
+        """Calls that ran in tier 3."""
+        return sum(variant.hits for variant in self.variants)
 
     @property
     def calls(self) -> int:
-        return sum(one[0] for one in (*self._before, *self._now()))
+        return sum(one[0] for one in (*self._before, *self._now())) + self.special_hits
 
     @property
     def hits(self) -> int:
-        return sum(one[0] for one in self._now()) if self.tier != 1 else 0
+        return sum(one[0] for one in self._now()) + self.special_hits if self.tier != 1 else 0
 
     @property
     def seconds_saved(self) -> float:

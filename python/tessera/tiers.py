@@ -1,7 +1,8 @@
 """The tiers of a function's calls: `tsr.tiers`, docs/tiers.md.
 
 Tier 1 interprets the function over ready code, at once. Tier 2 runs compiled code, which a thread in
-the background compiles when it pays.
+the background compiles when it pays. Tier 3 runs code that is compiled for what calls have in common
+(variants.py).
 """
 
 from __future__ import annotations
@@ -37,16 +38,17 @@ class Choice(NamedTuple):
 class Event(NamedTuple):
     """Something that happened to a specialisation.
 
-    kind: "swap", calls run compiled code from now on; "fallback", the interpreter does not run it,
-        so that the call waited for the compiler; "failure", a compilation in the background failed,
-        and the function stays in its tier.
+    kind: "swap", calls run other code from now on, in tier 3 with the facts in `reason`;
+        "fallback", the interpreter does not run it, so that the call waited for the compiler;
+        "miss", code of tier 3 is given up; "failure", a compilation in the background failed, and
+        the function stays in its tier.
     """
 
     kind: str
     function: str
     arguments: tuple[str, ...]
     seconds: float  # of the compilation
-    reason: str  # of a fall-back or a failure
+    reason: str  # or the facts of tier 3
 
 
 def read_choice(tier: Any, hot: Any) -> Choice:
@@ -74,7 +76,7 @@ def effective(choice: Choice) -> str:
 
 _lock = threading.Lock()
 _specializations: weakref.WeakSet[Specialization] = weakref.WeakSet()
-_counts = {"swaps": 0, "fallbacks": 0, "failures": 0}
+_counts = {"swaps": 0, "fallbacks": 0, "failures": 0, "misses": 0}
 _compilations = [0, 0.0]  # how many, and their seconds
 
 
@@ -96,9 +98,9 @@ def expected_compile_seconds() -> float:
 
 
 def stats() -> dict[str, Any]:
-    """Figures of all functions of this process: specialisations in tier 1 and 2, calls that each
-    tier answered, swaps, fall-backs and failures, compilations that wait or run, seconds that
-    compilations took and calls saved."""
+    """Figures of all functions of this process: specialisations in each tier, calls that each tier
+    answered, swaps, fall-backs, failures, and misses that gave up code of tier 3, compilations that
+    wait or run, seconds that compilations took and calls saved."""
     from .background import pending
 
     with _lock:
@@ -106,9 +108,11 @@ def stats() -> dict[str, Any]:
         count, seconds = _compilations
     return {
         "tier1": sum(record.tier == 1 for record in records),
-        "tier2": sum(record.tier != 1 for record in records),
+        "tier2": sum(record.tier == 2 for record in records),
+        "tier3": sum(record.tier == 3 for record in records),
         "tier1_calls": sum(record.calls - record.hits for record in records),
-        "tier2_calls": sum(record.hits for record in records),
+        "tier2_calls": sum(record.hits - record.special_hits for record in records),
+        "tier3_calls": sum(record.special_hits for record in records),
         **_counts,
         "pending": pending(),
         "compilations": count,
@@ -123,7 +127,7 @@ _callbacks: list[Callable[[Event], Any]] = []
 
 
 def on_event(callback: Callable[[Event], Any]) -> Callable[[], None]:
-    """Calls `callback(event)` for every swap, fall-back and failure, in the thread where it
+    """Calls `callback(event)` for every event, in the thread where it
     happened. The result is a function that ends this."""
     if not callable(callback):
         raise ArgumentError(f"on_event: expected a function, found {type(callback).__name__}")
@@ -138,7 +142,12 @@ def on_event(callback: Callable[[Event], Any]) -> Callable[[], None]:
     return remove
 
 
-_PLURALS = {"swap": "swaps", "fallback": "fallbacks", "failure": "failures"}
+_PLURALS = {
+    "swap": "swaps",
+    "fallback": "fallbacks",
+    "failure": "failures",
+    "miss": "misses",
+}
 
 
 def emit(event: Event) -> None:
@@ -153,7 +162,7 @@ def emit(event: Event) -> None:
     if event.kind == "failure" and not callbacks:
         arguments = ", ".join(event.arguments)
         message = (
-            f"'{event.function}({arguments})' stays in tier 1: its compilation failed: "
+            f"'{event.function}({arguments})' stays in its tier: its compilation failed: "
             f"{event.reason}"
         )
         warnings.warn(message, RuntimeWarning, stacklevel=2)

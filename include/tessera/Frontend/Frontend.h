@@ -20,19 +20,24 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <memory>
+
 namespace tessera {
 
 /// By the language's or NumPy's name ("fp32", "float32").
 std::optional<DType> dtypeByName(std::string_view name);
 
+struct TensorPattern;
+
 /// A value that is known at compile time.
 struct Constant {
-  enum Kind { None, Bool, Int, Float, Str, DType, Tuple, Object } kind = None;
+  enum Kind { None, Bool, Int, Float, Str, DType, Tuple, Object, Tensor } kind = None;
   int64_t integer = 0; // Bool, Int
   double real = 0;
   std::string text; // Str; of an Object the name of its type
   tessera::DType dtype = tessera::DType::FP32;
   std::vector<Constant> elements;
+  std::shared_ptr<const TensorPattern> pattern; // Tensor
 
   Constant() = default;
   explicit Constant(Kind kind) : kind(kind) {}
@@ -52,6 +57,18 @@ private:
     constant.real = real;
     return constant;
   }
+};
+
+/// A tensor whose elements follow from their indices. With `position` the sum of `offset` and the
+/// products of steps and indices, an element is the position, or, where `values` has numbers: the
+/// first one for positions from `low` to `high`, and the second one for others.
+struct TensorPattern {
+  DType dtype = DType::FP32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> steps; ///< as many as dimensions
+  int64_t offset = 0;
+  std::vector<Constant> values; ///< none, one for all elements, or two
+  std::optional<int64_t> low, high;
 };
 
 /// One dimension of a tensor argument.

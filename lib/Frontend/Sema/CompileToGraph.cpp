@@ -5,6 +5,7 @@
 //
 //===------------------------------------------------------------------------------------------===//
 #include "Emitter.h"
+#include "Patterns.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -54,6 +55,7 @@ private:
   void declareDim(unsigned index, unsigned dim, std::string name, bool named, SourceRange bound,
                   std::string description);
   void declareScalar(unsigned index);
+  Value constantArgument(const Param &param, const Constant &constant);
   void bindArguments(mlir::func::FuncOp func, mlir::Block *entry);
   std::optional<llvm::SmallVector<mlir::Value>> results();
   void finish(mlir::func::FuncOp func);
@@ -397,6 +399,13 @@ void Attempt::declareSizes() {
       declareTensor(i);
 }
 
+Value Attempt::constantArgument(const Param &param, const Constant &constant) {
+  if (constant.kind != Constant::Tensor)
+    return fromConstant(constant, std::string(param.name), function.scope);
+  Emitter::At at(&emitter, param.nameRange);
+  return emitPattern(emitter, *constant.pattern);
+}
+
 void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
   mlir::Builder builder(func.getContext());
   std::span<Param> params = function.def->params;
@@ -417,9 +426,8 @@ void Attempt::bindArguments(mlir::func::FuncOp func, mlir::Block *entry) {
     ParamInfo &paramInfo = info.params.emplace_back();
     paramInfo.name = param.name;
     if (kind == ArgSpec::Default || kind == ArgSpec::Constant) {
-      Value value = kind == ArgSpec::Constant
-                        ? fromConstant(slot.spec->constant, std::string(param.name), function.scope)
-                        : in.eval(param.defaultValue);
+      Value value = kind == ArgSpec::Constant ? constantArgument(param, slot.spec->constant)
+                                              : in.eval(param.defaultValue);
       in.bindParam(param, value,
                    kind == ArgSpec::Constant ? param.nameRange : param.defaultValue->range);
       continue;

@@ -138,6 +138,8 @@ Value sema::fromConstant(const Constant &constant, const std::string &path, Scop
       object.typeName = std::make_shared<const std::string>(std::move(type));
     return object;
   }
+  case Constant::Tensor: // an argument only (Patterns.h)
+    break;
   }
   return Value::error();
 }
