@@ -433,7 +433,7 @@ static PyMethodDef tableMethods[] = {
      "observe(number, skipped, calls, nanoseconds): sees calls that take so long; 0 ends it"},
     {"observed", observed, METH_O, "observed(number): what the calls have in common, or None"},
     {"add_variant", addVariant, METH_VARARGS,
-     "add_variant(number, module, name, count, guards, is_measured): code for calls with guards"},
+     "add_variant(number, module, name, count, guards, is_measured, patience): code for calls"},
     {"variant", variantFigures, METH_O,
      "variant(number): state, calls, fastest nanoseconds, misses of each guard"},
     {"retire", retireVariant, METH_O, "retire(number): no call runs the variant from now on"},

@@ -193,8 +193,10 @@ PyObject *addVariant(PyObject *object, PyObject *args) {
   PyObject *owner, *guards;
   const char *name;
   unsigned count;
+  unsigned long long patience;
   int isMeasured;
-  if (!PyArg_ParseTuple(args, "nOsIOp", &number, &owner, &name, &count, &guards, &isMeasured))
+  if (!PyArg_ParseTuple(args, "nOsIOpK", &number, &owner, &name, &count, &guards, &isMeasured,
+                        &patience))
     return nullptr;
   Specialisation *general = entryAt(self, number);
   tessera_rt_module *module = general ? moduleOf(owner) : nullptr;
@@ -214,6 +216,7 @@ PyObject *addVariant(PyObject *object, PyObject *args) {
   variant->owner = Ref(Py_NewRef(owner));
   variant->callsToTime = Variant::callsOfTrial;
   variant->isMeasured = isMeasured != 0;
+  variant->patience = patience;
   auto at = static_cast<Py_ssize_t>(self->variants->size() + self->retired->size());
   variant->number = at;
   self->variants->push_back(std::move(variant));

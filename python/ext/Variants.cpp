@@ -87,11 +87,11 @@ void Variant::hit() {
 }
 
 bool Variant::miss() {
-  constexpr uint64_t most = 16, hitsPerMiss = 8;
+  constexpr uint64_t most = 16;
   if (failed < guards.size())
     ++guards[failed].misses;
   // Of calls that alternate, each kind may have a variant.
-  if (++recentMisses < most || recentMisses < recentHits * hitsPerMiss)
+  if (++recentMisses < most || recentMisses < recentHits * patience)
     return false;
   retire(Missed);
   return true;
@@ -173,6 +173,18 @@ void Observer::see(const Arguments &given) {
       known.varies |= !isFirst && bitsOf(*value) != bitsOf(known.value);
     known.value = *value;
   }
+}
+
+bool Observer::isDone() {
+  if (seen < calls)
+    return false;
+  if (total >= nanoseconds)
+    return true;
+  constexpr uint64_t mostSkipped = 1 << 20;
+  skipped = std::min((nanoseconds - total) / std::max<uint64_t>(total / seen, 1), mostSkipped);
+  nanoseconds = total = seen = 0;
+  arguments.clear();
+  return false;
 }
 
 void Observer::copyContents(const Arguments &given) {

@@ -54,6 +54,7 @@ struct Variant : Specialisation {
   bool isMeasured = false;  // whether there is a trial, which ends it if it is not faster
   bool isRivalNext = false; // in the trial
   uint64_t rival = never;   // nanoseconds of the specialisation's fastest call in the trial
+  uint64_t patience = 8;    // the misses for each hit that it may have
   uint64_t recentHits = 0, recentMisses = 0;
 };
 
@@ -73,7 +74,8 @@ public:
   /// Adds the time of a call that was seen.
   void addTime(uint64_t spent) { total += spent; }
   bool isTimed() const { return !isTold && seen > 0; }
-  bool isDone() const { return seen >= calls && total >= nanoseconds; }
+  /// Whether enough calls were seen. If they took too short a time, it sees as many later.
+  bool isDone();
   /// Copies the tensors that never changed.
   void copyContents(const Arguments &arguments);
   /// (calls, arguments): ("tensor", dtype, ((size, always), …), bytes or

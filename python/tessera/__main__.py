@@ -38,6 +38,11 @@ def main() -> int:
 
         sys.argv[:2] = ["tessera import"]
         return import_model()
+    if sys.argv[1:2] == ["traces"]:
+        from .traces.__main__ import main as traces
+
+        sys.argv[:2] = ["tessera traces"]
+        return traces()
     command = find()
     if command is None:
         print("tessera: error: the command is not installed beside the package", file=sys.stderr)

@@ -31,6 +31,7 @@ _FIGURES = (
     "bytes",
     "programs",
     "predicted_us",
+    "remainder_us",
     "bound",
 )  # fields of a kernel that depend on the concrete sizes
 

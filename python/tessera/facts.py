@@ -55,12 +55,15 @@ def facts_of(unit: Unit, observed: list, unwritten: set[str]) -> list[Fact]:
         dims = unit.description[position][-1]
         for dim, (size, always) in enumerate(sizes):
             if always and not dims[dim][3] and size > 1:
-                text = f"{name}.shape[{dim}] == {size}"
-                guard = (_SIZE, position, dim, size)
-                facts.append(Fact("size", position, dim, text, size, guard))
+                facts.append(_size(name, position, dim, size))
         if data and name in unwritten:
             facts += _of_elements(name, position, dtype, [size for size, _ in sizes], data)
     return facts
+
+
+def _size(name: str, position: int, dim: int, size: int) -> Fact:
+    guard = (_SIZE, position, dim, size)
+    return Fact("size", position, dim, f"{name}.shape[{dim}] == {size}", size, guard)
 
 
 def _of_number(name: str, position: int, kind: int, value: Any, always: bool) -> list[Fact]:
@@ -81,6 +84,45 @@ def _of_elements(name: str, position: int, dtype: int, sizes: list[int], data: b
     return [Fact("content", position, -1, text, json.dumps(found, sort_keys=True), guard)]
 
 
+def fact_line(fact: Fact) -> list:
+    """A fact as JSON, without the bytes of a tensor."""
+    if fact.kind == "size":
+        return [fact.kind, fact.position, fact.dim, fact.value]
+    return [fact.kind, fact.position, fact.guard[2], json.loads(fact.value)]
+
+
+def fact_from(unit: Unit, line: Any) -> Fact | None:
+    """A fact about the unit from untrusted JSON; None if it is none."""
+    if not isinstance(line, list) or len(line) != 4:
+        return None
+    kind, position, number, value = line
+    if not all(type(one) is int and one >= 0 for one in (position, number)):
+        return None
+    if position >= len(unit.description):
+        return None
+    name, argument = unit.names[position], unit.description[position]
+    if kind == "size" and argument[0] == 0 and type(value) is int and number < len(argument[-1]):
+        _, divisor, hint, fixed = argument[-1][number]
+        is_possible = not fixed and value > 1 and value % divisor == 0
+        if is_possible and (value <= hint or not hint):
+            return _size(name, position, number, value)
+    if kind == "number" and argument[0] == number and number != 0:
+        shown = value.get("value") if isinstance(value, dict) else None
+        shown = float(shown) if number == 2 and _is_number(shown) else shown
+        if type(shown) is {1: int, 2: float, 3: bool}.get(number):
+            return next(iter(_of_number(name, position, number, shown, True)), None)
+    if kind == "content" and argument[0] == 0 and argument[1] == number:
+        data = elements_of(value)
+        sizes = value["shape"] if data is not None else []
+        if data is not None and len(sizes) == len(argument[-1]):
+            return next(iter(_of_elements(name, position, number, sizes, data)), None)
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) or value in ("inf", "-inf")
+
+
 def specialised(unit: Unit, observed: list, facts: list[Fact]) -> Unit:
     """The unit for calls with these facts; without facts, the unit at the observed sizes."""
     description: list[tuple] = []
@@ -90,11 +132,12 @@ def specialised(unit: Unit, observed: list, facts: list[Fact]) -> Unit:
         whole = next((fact for fact in own if fact.kind != "size"), None)
         if whole is not None:
             description.append((4, whole.value))
-        elif one[0] == 0 and seen is not None:
-            fixed = {fact.dim for fact in own}
+        elif one[0] == 0:
+            fixed = {fact.dim: fact.value for fact in own}
+            sizes = [dim[0] for dim in one[-1]] if seen is None else [size for size, _ in seen[2]]
             dims = tuple(
-                (size, size, size, 1) if dim in fixed else (size, *rest)
-                for dim, ((size, _), (_, *rest)) in enumerate(zip(seen[2], one[-1]))
+                (fixed[dim], fixed[dim], fixed[dim], 1) if dim in fixed else (size, *rest)
+                for dim, (size, (_, *rest)) in enumerate(zip(sizes, one[-1]))
             )
             description.append((*one[:-1], dims))
         elif one[0] in (1, 2, 3) and seen is not None:
@@ -108,6 +151,7 @@ def specialised(unit: Unit, observed: list, facts: list[Fact]) -> Unit:
 
 _WORDS = {"fp64": "u8", "fp32": "u4", "fp16": "u2", "bool": "u1"}
 _INTEGERS = {"int64": "i8", "int32": "i4", "int16": "i2", "int8": "i1", "uint8": "u1"}
+_MOST_ELEMENTS = 1 << 22
 _FLOATS = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}
 
 
@@ -147,6 +191,32 @@ def pattern_of(dtype: str, sizes: list[int], data: bytes) -> dict | None:
         if band is not None:
             return {**head, **band, "value": [number(inside), number(outside)]}
     return None
+
+
+def elements_of(pattern: Any) -> bytes | None:
+    """The elements of a pattern, which is untrusted; None if it is malformed."""
+    import numpy as np
+
+    try:
+        dtype = pattern["dtype"]
+        form = _FLOATS.get(dtype) or _INTEGERS.get(dtype) or {"bool": "?"}[dtype]
+        shape, steps, values = pattern["shape"], pattern["steps"], pattern["value"]
+        small = all(type(one) is int and 0 < one <= _MOST_ELEMENTS for one in shape)
+        if not small or len(steps) != len(shape) or math.prod(shape) > _MOST_ELEMENTS:
+            return None
+        position = np.full(shape, pattern.get("offset", 0), np.int64)
+        for index, step in zip(np.indices(shape), steps):
+            position += index * step
+        numbers = [np.asarray(float(one["value"])).astype(form) for one in values]
+        if dtype in _INTEGERS:
+            numbers = [np.asarray(int(one["value"]), form) for one in values]
+        if not numbers:
+            return position.astype(form).tobytes()
+        low, high = pattern.get("low", -(2**62)), pattern.get("high", 2**62)
+        inside = (position >= low) & (position <= high)
+        return np.where(inside, numbers[0], numbers[-1]).astype(form).tobytes()
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError):
+        return None
 
 
 def _sequence(np: Any, words: Any, head: dict) -> dict | None:

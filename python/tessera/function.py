@@ -283,7 +283,7 @@ class Function(_tessera.Function):
         number = table.add(
             module, self.__name__, 0, key, is_tuple, record.device, self._hot_after(record)
         )
-        record.places.append(Place(self, record, table, number))
+        record.places.append(Place(self, record, table, number, key))
         records.append(record)  # once for each class of calls, as in the table
         names = unit.resolver.names()
         if names != self._names:

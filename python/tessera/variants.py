@@ -14,8 +14,8 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
-from . import background, tiers
-from .compiler import Artifact, Unit
+from . import background, tiers, traces
+from .compiler import Artifact, Unit, find
 from .errors import CompileError
 from .facts import Fact, facts_of, specialised
 from .targets import is_gpu
@@ -36,6 +36,8 @@ _MOST_COMPILED = 8
 _MOST_FRUITLESS = 6
 #: How often a fact may fail before it is given up for good.
 _MOST_FAILURES = 3
+#: The misses for each hit that a variant may have, where checking guards costs nothing.
+_MOST_MISSES = 8
 #: What a variant counts that was not faster: a second one is not tried.
 _FAILURES_OF_SLOWER = 2
 #: Variants that one function compiles in a minute.
@@ -93,11 +95,14 @@ class Variant:
 class Place:
     """One class of calls of a specialisation: its variants, and what was learned about it."""
 
-    def __init__(self, function: Function, record: Specialization, table: Any, number: int):
+    def __init__(
+        self, function: Function, record: Specialization, table: Any, number: int, key: bytes
+    ):
         self.function = function
         self.record = record
         self.table = table
         self.number = number
+        self.count = len(record.unit.description) - key[-1]  # without defaults: Arguments::key
         self.variants: list[Variant] = []
         self.failures: Counter[tuple] = Counter()
         self.compiled = 0
@@ -106,8 +111,23 @@ class Place:
         self.note = ""  # why there is no variant, or none any more
 
     def start(self) -> None:
-        """Observes calls from now on."""
-        self._observe(0)
+        """Goes on where earlier processes were, and observes calls from now on."""
+        for trace in traces.read(self.record.unit):
+            if trace.state == "none":
+                self.fruitless += 1
+            elif trace.state != "active":
+                self._learn(trace.state, trace.facts)
+            elif (artifact := find(specialised(self.record.unit, [], trace.facts))) is not None:
+                self._install(trace.facts, artifact, trace.gain, False, trace.saved_us)
+        if self.variants or self.fruitless:
+            self._wait(self.note)
+        else:
+            self._observe(0)
+
+    def _learn(self, state: str, facts: list[Fact]) -> None:
+        """A variant for these facts was given up."""
+        count = _FAILURES_OF_SLOWER if state == "slower" else 1
+        self.failures.update({fact.key: count for fact in facts})
 
     def _observe(self, skipped: int) -> None:
         hot = self.function._choice.hot * tiers.expected_compile_seconds()
@@ -148,14 +168,35 @@ class Place:
         ended = [one for one in self.variants if not one.is_settled and one.state != "active"]
         for variant in ended:
             variant.is_settled = True
+            failing = variant.failing()
             if variant.state == "slower":
                 self.note = "not faster than tier 2 when it was measured"
-                self.failures.update({fact.key: _FAILURES_OF_SLOWER for fact in variant._facts})
-            elif (fact := variant.failing()) is not None:
-                self.failures[fact.key] += 1
-                self.note = f"{fact} does not hold any more"
+                self._learn("slower", variant._facts)
+            elif failing is not None:
+                self._learn("missed", [failing])
+                self.note = f"{failing} does not hold any more"
+            traces.add(self.record.unit, variant.state, variant._facts)
             self._tell("miss", 0.0, self.note)
         return bool(ended)
+
+    def _install(
+        self,
+        facts: list[Fact],
+        artifact: Artifact,
+        gain: float,
+        is_measured: bool,
+        saved_us: float,
+    ) -> None:
+        number = self.table.add_variant(
+            self.number,
+            artifact.module,
+            self.record.unit.name,
+            self.count,
+            [fact.guard for fact in facts],
+            is_measured,
+            _patience(facts, saved_us),
+        )
+        self.variants.append(Variant(self.table, number, facts, artifact, gain))
 
     def _tell(self, kind: str, seconds: float, reason: str) -> None:
         name = self.function.__name__
@@ -204,24 +245,24 @@ class Place:
         facts, time_us = _needed(unit, observed, facts)
         gain = 1 - time_us / general if general else 0.0
         if gain < _LEAST_GAIN or not facts:
+            traces.add(unit, "none", [])
             return self._end_of_job("no gain predicted")
         if not self.function._may_compile_variant():
             return self._end_of_job("many variants were compiled in the last minute")
         self.compiled += 1
         artifact = self.function._compiled(specialised(unit, observed, facts), quiet=True)
-        guards = [fact.guard for fact in facts]
         with self.function._lock:
-            number = self.table.add_variant(
-                self.number,
-                artifact.module,
-                unit.name,
-                len(observed),
-                guards,
-                is_measurable(unit, observed),
-            )
-            self.variants.append(Variant(self.table, number, facts, artifact, gain))
+            is_measured = is_measurable(unit, observed)
+            self._install(facts, artifact, gain, is_measured, general - time_us)
             self._wait("")
+        traces.add(unit, "active", facts, gain, general - time_us)
         self._tell("swap", artifact.seconds, ", ".join(map(str, facts)))
+
+
+def _patience(facts: list[Fact], saved_us: float) -> int:
+    """The misses that a hit makes up for: a guard that fails costs its time."""
+    guards = sum(fact.guard_us for fact in facts)
+    return int(min(saved_us / guards, _MOST_MISSES)) if guards else _MOST_MISSES
 
 
 def is_measurable(unit: Unit, observed: list) -> bool:

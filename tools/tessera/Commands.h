@@ -77,7 +77,7 @@ int simulate(const Options &options);
 int devices(const Options &options);
 int reduce(const Options &options);
 int cache(const Options &options);
-/// Hands the words of a command to the Python package, `bench` or `tune`; returns only if there is
+/// Hands the words of a command, such as `bench`, to the Python package; returns only if there is
 /// no Python to hand them to.
 int runPython(const std::string &command, const std::vector<std::string> &words);
 

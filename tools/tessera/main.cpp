@@ -230,7 +230,7 @@ std::string usageText(const CLI::App &app, const CLI::Error &error, int argc, ch
   if (!first.empty() && first[0] != '-' && app.get_subcommands(named).empty())
     return "there is no command '" + first +
            "', expected compile, build, run, bench, profile, tune, import, explain, simulate, "
-           "reduce, devices or cache";
+           "reduce, devices, cache or traces";
   std::string message = error.what();
   if (!message.empty())
     message[0] = std::tolower(static_cast<unsigned char>(message[0]));
@@ -261,7 +261,9 @@ int main(int argc, char **argv) {
        {std::pair("bench", "time Tessera and the installed peers"),
         std::pair("profile", "say where the time of a function's kernels goes, line by line"),
         std::pair("tune", "measure schedules of a function's kernels and keep the fastest"),
-        std::pair("import", "print the program of an ONNX model")}) {
+        std::pair("import", "print the program of an ONNX model"),
+        std::pair("traces", "what was found out about calls, for the next process: list, show, "
+                            "export, import, clear")}) {
     CLI::App *command = addPython(app, name, help);
     commands[command] = [=] { return runPython(command->get_name(), command->remaining()); };
   }
