@@ -78,6 +78,12 @@ def parts(share: float) -> list[Part]:
             random(1400, share, "--calls 1 --assemble tileir"),
             "random programs assembled by way of CUDA Tile IR",
         ),
+        Part(
+            "chaos",
+            f"TESSERA_CHAOS_CALLS={max(8, round(10**6 * share))} PYTHONPATH=build/python "
+            ".venv/bin/python -m pytest -q integration/tiers/test_chaos.py",
+            "calls from 8 threads while guards fail and the compiler has faults",
+        ),
         Part("external", "make test-external", "PyTorch's operator database and NumPy's cases"),
         Part(
             "peers",

@@ -365,8 +365,10 @@ class Function(_tessera.Function):
         if record.tier != 1 or record.failure is not None:
             return None
         if record.job is None:
-            background.limit()  # before anything is changed, if it is wrong
-            record.job = background.Job(lambda: self._swap(record), record.cool)
+            background.check_environment()  # before anything is changed, if it is wrong
+            record.job = background.Job(
+                lambda: self._swap(record), record.cool, lambda why: self._fail(record, why)
+            )
             background.submit(record.job, is_urgent)
         return record.job
 
@@ -375,16 +377,24 @@ class Function(_tessera.Function):
         try:
             artifact = self._compiled(record.unit, quiet=True)
             with self._lock:
+                if record.failure is not None:
+                    return  # it came too late
                 record.replace(artifact)
                 self._observe(record, record.places)
         except BaseException as error:  # noqa: BLE001 (a fault of the compiler is told, once)
-            record.failure = error
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            tiers.emit(Event("failure", self.__name__, record.arguments, 0.0, reason))
+            if record.failure is None:
+                self._fail(record, str(error).partition("\n")[0] or type(error).__name__, error)
             return
         finally:
             record.job = None
         tiers.emit(Event("swap", self.__name__, record.arguments, artifact.seconds, ""))
+
+    def _fail(self, record: Specialization, why: str, error: BaseException | None = None) -> None:
+        """The compilation of a specialisation failed, which is told once."""
+        record.failure = error or TesseraError(
+            f"function '{self.__name__}': the compilation failed: {why}"
+        )
+        tiers.emit(Event("failure", self.__name__, record.arguments, 0.0, why))
 
     @placed
     def warm(self, *args: Any, **kwargs: Any) -> Specialization:

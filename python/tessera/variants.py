@@ -108,6 +108,7 @@ class Place:
         self.compiled = 0
         self.fruitless = 0
         self.job: background.Job | None = None
+        self.is_failed = False
         self.note = ""  # why there is no variant, or none any more
 
     def start(self) -> None:
@@ -148,15 +149,17 @@ class Place:
 
     def ripen(self) -> None:
         """What the table observed is complete, or a variant is not active any more."""
-        if self._settle():
+        if self._settle() and not self.is_failed:
             return self._wait(self.note)
+        if self.is_failed:
+            return self._stop(self.note)
         if sum(one.state == "active" for one in self.variants) >= _MOST_VARIANTS:
             return self._stop(self.note)
         seen, observed = self.table.observed(self.number) or (0, [])
         self.table.observe(self.number, 0, 0, 0)
         if seen == 0:
             return self._wait(self.note)
-        self.job = background.Job(lambda: self._run(observed), self._dropped)
+        self.job = background.Job(lambda: self._run(observed), self._dropped, self._fail)
         background.submit(self.job)
 
     def _dropped(self) -> None:
@@ -209,15 +212,23 @@ class Place:
         except CompileError as error:  # the program does not accept a constant
             self._end_of_job(f"no variant compiles: {str(error).partition(chr(10))[0]}")
         except BaseException as error:  # noqa: BLE001 (a fault of the compiler is told, once)
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            with self.function._lock:
-                self._stop(f"the compilation failed: {reason}")
-            self._tell("failure", 0.0, reason)
+            self._fail(str(error).partition("\n")[0] or type(error).__name__)
         finally:
             self.job = None
 
+    def _fail(self, why: str) -> None:
+        """The compiler failed; there is no further attempt."""
+        if self.is_failed:
+            return
+        self.is_failed = True
+        with self.function._lock:
+            self._stop(f"the compilation failed: {why}")
+        self._tell("failure", 0.0, why)
+
     def _end_of_job(self, note: str) -> None:
         with self.function._lock:
+            if self.is_failed:
+                return
             self.fruitless += 1
             self._wait(note)
 
@@ -252,6 +263,8 @@ class Place:
         self.compiled += 1
         artifact = self.function._compiled(specialised(unit, observed, facts), quiet=True)
         with self.function._lock:
+            if self.is_failed:
+                return  # it came too late
             is_measured = is_measurable(unit, observed)
             self._install(facts, artifact, gain, is_measured, general - time_us)
             self._wait("")

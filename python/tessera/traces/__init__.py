@@ -84,7 +84,9 @@ def _trace(unit: Unit, found: Any) -> Trace | None:
     return Trace(found["state"], [fact for fact in facts if fact], found["gain"], found["saved_us"])
 
 
-def add(unit: Unit, state: str, facts: list[Fact], gain: float = 0.0, saved_us: float = 0.0) -> None:
+def add(
+    unit: Unit, state: str, facts: list[Fact], gain: float = 0.0, saved_us: float = 0.0
+) -> None:
     """Keeps a decision."""
     if not _tessera.cache_folder():
         return
