@@ -79,6 +79,16 @@ def test_types_are_predicted():
     assert any("predicted" in one for one in found.notes)
 
 
+def test_a_change_is_verified_by_measurement():
+    slow = "tile.x=4,tile.w=16"
+    found = make().profile(*arrays(384, 512, 320), schedule=slow, verify=True)
+    (advice,) = found.advice
+    assert advice.cause == "schedule" and advice.verified.endswith("us, measured")
+    assert 0 < advice.gain_us < found.us
+    before, after = (float(one) for one in advice.verified.split(" us")[0].split(" -> "))
+    assert after < before
+
+
 def test_profiling_is_off_afterwards():
     function = make()
     function.profile(*arrays())

@@ -133,7 +133,9 @@ def _profile(case: Case, runs: bool, args: tuple, kwargs: dict) -> Profile:
     notes: list[str] = []
     _assemble(case, figures, notes)
     if runs:
+        predicted = figures.us
         _measure(case, figures, args, kwargs, notes)
+        _scale(advice, sum(kernel.us for kernel in figures.kernels) / predicted)
     else:
         notes.append(f"times are predicted: code for {_short(case.target)} does not run here")
     _halt_if_empty(figures)
@@ -190,6 +192,12 @@ def _measure(case: Case, figures: Figures, args: tuple, kwargs: dict, notes: lis
             kernel.measure(times[name], "measured")
     if not all(kernel.source == "measured" for kernel in figures.kernels):
         notes.append("the runtime did not time all kernels: the others' times are predicted")
+
+
+def _scale(advice: list[Advice], factor: float) -> None:
+    """Gains as parts of the measured time, not of the predicted one."""
+    for one in advice:
+        one.gain_us *= factor
 
 
 def _compiled(case: Case, variant: Variant) -> Compiled:
