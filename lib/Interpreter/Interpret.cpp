@@ -430,7 +430,12 @@ void Interpreter::convertContract(gir::ContractOp op) {
   };
   SymExpr batch = product(sizes(dims.lhs, dims.lhsBatch)), m = product(sizes(dims.lhs, dims.m)),
           n = product(sizes(dims.rhs, dims.n)), k = product(sizes(dims.lhs, dims.lhsInner));
-  if (m.isConstant(1) || n.isConstant(1))
+  // Inner products of dense rows with a vector are the contraction's own.
+  const auto &[matrix, inner] =
+      m.isConstant(1) ? std::tie(dims.rhs, dims.rhsInner) : std::tie(dims.lhs, dims.lhsInner);
+  bool hasDenseRows = !inner.empty() && matrix.strides[inner.back()].isConstant(1);
+  bool isVector = m.isConstant(1) || n.isConstant(1), isScalar = m.isConstant(1) && n.isConstant(1);
+  if (isScalar || (isVector && !hasDenseRows))
     return contractRow(op, dims, to);
   LaunchWords words(builder.getContext());
   words.numbers({SymExpr(int64_t(dims.lhs.dtype)), SymExpr(int64_t(dims.rhs.dtype)),

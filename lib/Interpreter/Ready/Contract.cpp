@@ -5,6 +5,9 @@
 // narrow floats, so that any view of an operand will do. The inner loop keeps a small tile of the
 // result in registers.
 //
+// Products with a vector, or with two, would mostly pack: the elements of the matrix are read once,
+// where they are, by inner products or by sums of scaled rows.
+//
 //===----------------------------------------------------------------------===//
 #include "Level.h"
 
@@ -130,12 +133,22 @@ public:
     columns = least(contractColumns, problem.n - column);
     paddedRows = (rows + tileRows - 1) / tileRows * tileRows;
     paddedColumns = (columns + tileColumns - 1) / tileColumns * tileColumns;
-    for (int64_t i = 0; i < paddedRows * paddedColumns; ++i)
-      sums[i] = T(0);
     int64_t lhsBase = problem.lhs.batch.offset(batch), rhsBase = problem.rhs.batch.offset(batch);
     problem.lhs.free.offsets(row, rows, freeOffsets);
     int64_t rhsOffsets[contractColumns];
     problem.rhs.free.offsets(column, columns, rhsOffsets);
+    bool isThin =
+        columns <= mostVectors
+            ? thin({problem.lhs, lhsBase, freeOffsets, rows, columns},
+                   {problem.rhs, rhsBase, rhsOffsets, columns, 1})
+            : rows <= mostVectors && thin({problem.rhs, rhsBase, rhsOffsets, columns, 1},
+                                          {problem.lhs, lhsBase, freeOffsets, rows, columns});
+    if (isThin) {
+      paddedColumns = columns;
+      return store(batch, row, column);
+    }
+    for (int64_t i = 0; i < paddedRows * paddedColumns; ++i)
+      sums[i] = T(0);
     for (int64_t k = 0; k < problem.k; k += contractDepth) {
       int64_t depth = least(contractDepth, problem.k - k);
       problem.lhs.inner.offsets(k, depth, innerOffsets);
@@ -151,6 +164,100 @@ public:
   }
 
 private:
+  static constexpr int64_t mostVectors = 2, pieceOfDepth = 512;
+
+  /// The free indices of an operand in a tile, and the distance of their results.
+  struct Side {
+    const Operand &operand;
+    int64_t base;
+    const int64_t *offsets;
+    int64_t count, step;
+  };
+
+  /// The product with few vectors; false if the matrix is dense neither along K nor across.
+  bool thin(const Side &matrix, const Side &vectors) {
+    int64_t offsets[pieceOfDepth], vectorOffsets[pieceOfDepth];
+    T vector[pieceOfDepth], run[pieceOfDepth];
+    bool isDenseFree = isRun(matrix.offsets, matrix.count, 1);
+    for (int64_t i = 0; i < rows * columns; ++i)
+      sums[i] = T(0);
+    for (int64_t k = 0; k < problem.k; k += pieceOfDepth) {
+      int64_t depth = least(pieceOfDepth, problem.k - k);
+      matrix.operand.inner.offsets(k, depth, offsets);
+      vectors.operand.inner.offsets(k, depth, vectorOffsets);
+      bool isDenseInner = isRun(offsets, depth, 1);
+      if (!isDenseInner && !isDenseFree)
+        return false;
+      for (int64_t v = 0; v < vectors.count; ++v) {
+        int64_t from = vectors.base + vectors.offsets[v];
+        for (int64_t p = 0; p < depth; ++p)
+          vector[p] = *rowOf(vectors.operand, from + vectorOffsets[p], 1, 1, run);
+        T *to = sums + v * vectors.step;
+        if (isDenseInner)
+          addInnerProducts(matrix, offsets[0], vector, depth, to, run);
+        else
+          addScaledRows(matrix, offsets, vector, depth, to, run);
+      }
+    }
+    return true;
+  }
+
+  void addInnerProducts(const Side &matrix, int64_t first, const T *vector, int64_t depth, T *to,
+                        T *run) {
+    constexpr int parts = 4;
+    for (int64_t i = 0; i < matrix.count; ++i) {
+      const T *row = rowOf(matrix.operand, matrix.base + matrix.offsets[i] + first, 1, depth, run);
+      Vector part[parts] = {};
+      int64_t p = 0;
+      for (; p + parts * lanes <= depth; p += parts * lanes)
+#pragma clang loop unroll(full)
+        for (int j = 0; j < parts; ++j)
+          part[j] += *reinterpret_cast<const Vector *>(row + p + j * lanes) *
+                     *reinterpret_cast<const Vector *>(vector + p + j * lanes);
+      Vector total = (part[0] + part[1]) + (part[2] + part[3]);
+      for (; p + lanes <= depth; p += lanes)
+        total += *reinterpret_cast<const Vector *>(row + p) *
+                 *reinterpret_cast<const Vector *>(vector + p);
+      if (p < depth) {
+        T rest[2][lanes] = {};
+        for (int64_t j = 0; j < depth - p; ++j) {
+          rest[0][j] = row[p + j];
+          rest[1][j] = vector[p + j];
+        }
+        total +=
+            *reinterpret_cast<const Vector *>(rest[0]) * *reinterpret_cast<const Vector *>(rest[1]);
+      }
+      T sums[lanes];
+      *reinterpret_cast<Vector *>(sums) = total;
+#pragma clang loop unroll(full)
+      for (int half = lanes / 2; half > 0; half /= 2)
+#pragma clang loop unroll(full)
+        for (int j = 0; j < half; ++j)
+          sums[j] += sums[j + half];
+      to[i * matrix.step] += sums[0];
+    }
+  }
+
+  /// Where the matrix is dense across K.
+  void addScaledRows(const Side &matrix, const int64_t *offsets, const T *vector, int64_t depth,
+                     T *to, T *run) {
+    for (int64_t i = 0; i < matrix.count; i += pieceOfDepth) {
+      int64_t count = least(pieceOfDepth, matrix.count - i);
+      T total[pieceOfDepth];
+      for (int64_t j = 0; j < count; ++j)
+        total[j] = T(0);
+      for (int64_t p = 0; p < depth; ++p) {
+        const T *row =
+            rowOf(matrix.operand, matrix.base + matrix.offsets[i] + offsets[p], 1, count, run);
+        T scale = vector[p];
+        for (int64_t j = 0; j < count; ++j)
+          total[j] += scale * row[j];
+      }
+      for (int64_t j = 0; j < count; ++j)
+        to[(i + j) * matrix.step] += total[j];
+    }
+  }
+
   /// Panels of `width` free indices: for each index of K, the elements at these.
   void pack(const Operand &operand, int64_t base, const int64_t *offsets, int64_t count,
             int64_t depth, int64_t width, T *to) {
