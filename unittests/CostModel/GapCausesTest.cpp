@@ -80,9 +80,8 @@ TEST_F(GapCauses, IsThatOfWarpgroups) {
   KernelShape shape = product(4096, 4096, 4096, 128, 256);
   shape.tuning.set(TuningField::Wgmma, 1);
   ExplainedTime time = explainTime(hopper, facts, shape, workOf(shape, hopper.roofline));
-  PredictedTime model =
-      predictTime(kHopperCosts, {132, hopper.sharedBytes, hopper.sharedOfBlock},
-                  {4096, 4096, 4096}, {128, 256, 4});
+  PredictedTime model = predictTime(kHopperCosts, {132, hopper.sharedBytes, hopper.sharedOfBlock},
+                                    {4096, 4096, 4096}, {128, 256, 4});
   EXPECT_NEAR(time.microseconds, model.microseconds, 1e-6 * model.microseconds);
   EXPECT_GT(causeOf(time, "clock"), 0);
 }
@@ -101,7 +100,8 @@ TEST_F(GapCauses, NameIdleProcessors) {
 }
 
 TEST_F(GapCauses, NamePadding) {
-  KernelShape whole = product(1024, 1024, 8192, 128, 128), past = product(1025, 1024, 8192, 128, 128);
+  KernelShape whole = product(1024, 1024, 8192, 128, 128),
+              past = product(1025, 1024, 8192, 128, 128);
   auto padding = [&](const KernelShape &shape) {
     return causeOf(explainTime(ampere, facts, shape, workOf(shape, ampere.roofline)), "padding");
   };
