@@ -39,9 +39,21 @@ def takes_part(values: Any) -> bool:
 
 def call(function: Function, args: tuple, kwargs: dict) -> Any:
     """The results of a call that PyTorch records or traces. Dynamo does not look into it."""
-    dynamo = sys.modules.get("torch._dynamo")
-    disable = getattr(dynamo, "disable", None)
-    return (disable(_call) if disable else _call)(function, args, kwargs)
+    return _outside_of_graphs()(function, args, kwargs)
+
+
+_outside: Any = None
+
+
+def _outside_of_graphs() -> Any:
+    """`_call`, which Dynamo does not trace once it is loaded."""
+    global _outside
+    if _outside is None:
+        disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
+        if disable is None:
+            return _call
+        _outside = disable(_call)
+    return _outside
 
 
 def _call(function: Function, args: tuple, kwargs: dict) -> Any:
@@ -55,7 +67,8 @@ def _call(function: Function, args: tuple, kwargs: dict) -> Any:
         results = operator(*tensors)
         return (results,) if is_single else results
     keywords = {} if stream is None else {"stream": stream}
-    return Call.apply(Recorded(function, given, names, keywords), *tensors)
+    recorded = Recorded(function, given, names, keywords)
+    return (TransformedCall if recorded.is_transformed else Call).apply(recorded, *tensors)
 
 
 class Recorded:
@@ -68,9 +81,11 @@ class Recorded:
         self.others = {name: value for name, value in given.items() if name not in names}
         floats = (name for name in names if given[name].is_floating_point())
         # Transformations of torch.func differentiate backward, too.
-        is_transformed = torch._C._are_functorch_transforms_active()
+        self.is_transformed = torch._C._are_functorch_transforms_active()
         self.wanted = (
-            () if is_transformed else tuple(name for name in floats if given[name].requires_grad)
+            ()
+            if self.is_transformed
+            else tuple(name for name in floats if given[name].requires_grad)
         )
         self.split: Any = None
         self.residuals: list = []
@@ -92,17 +107,10 @@ class Call(torch.autograd.Function):
     """One recorded call."""
 
     @staticmethod
-    def forward(call: Recorded, *tensors: Any) -> Any:
-        return call.run(call.others | dict(zip(call.names, tensors)))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        call, *tensors = inputs
-        parts = output if isinstance(output, tuple) else (output,)
-        ctx.call = call
-        ctx.is_float = [part.is_floating_point() for part in parts]
-        ctx.mark_non_differentiable(*(part for part in parts if not part.is_floating_point()))
-        ctx.save_for_backward(*tensors, *call.take(parts))
+    def forward(ctx: Any, call: Recorded, *tensors: Any) -> Any:
+        results = call.run(call.others | dict(zip(call.names, tensors)))
+        _keep(ctx, call, tensors, results)
+        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> tuple:
@@ -117,6 +125,29 @@ class Call(torch.autograd.Function):
             wanted = [name for name, needs in zip(call.names, ctx.needs_input_grad[1:]) if needs]
             by_name = gradients(call.function, wanted, values, cotangents, ctx.is_float)
         return (None, *(by_name.get(name) for name in call.names))
+
+
+def _keep(ctx: Any, call: Recorded, tensors: Any, results: Any) -> None:
+    """Saves what backward needs."""
+    parts = results if isinstance(results, tuple) else (results,)
+    ctx.call = call
+    ctx.is_float = [part.is_floating_point() for part in parts]
+    ctx.mark_non_differentiable(*(part for part in parts if not part.is_floating_point()))
+    ctx.save_for_backward(*tensors, *call.take(parts))
+
+
+class TransformedCall(Call):
+    """The same for transformations of torch.func. PyTorch inspects the signature of such a function
+    in each call."""
+
+    @staticmethod
+    def forward(call: Recorded, *tensors: Any) -> Any:  # type: ignore[override]
+        return call.run(call.others | dict(zip(call.names, tensors)))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        call, *tensors = inputs
+        _keep(ctx, call, tensors, output)
 
 
 # -- torch.compile --------------------------------------------------------------------------------
