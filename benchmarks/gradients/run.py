@@ -246,7 +246,8 @@ def measure(row: Row, folder: Path) -> dict:
         target = torch.empty_like(source)
         calls["copy"] = lambda: target.copy_(source)
     # The host's part of autograd counts, and what it saves cannot be captured: no CUDA graphs.
-    times = timing.measure(calls, PLAN, report.OURS, graph_ms=0.0)
+    base = report.OURS if report.OURS in calls else f"{report.OURS} both"
+    times = timing.measure(calls, PLAN, base, graph_ms=0.0)
     failed |= {name: one["failure"] for name, one in times.items() if "failure" in one}
     ms = {name: one["burst_ms"] for name, one in times.items() if "failure" not in one}
     return {"ms": ms, "failed_peers": failed}
