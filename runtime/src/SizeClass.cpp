@@ -10,12 +10,14 @@
 #include <iterator>
 
 namespace {
-/// Between 64 and 256, the common widths of heads are classes of their own. Rows of the last ones
-/// fill an eighth, a quarter, a half, … of 458,752 bytes: two CTAs per SM, or the SMs of a cluster,
-/// keep them in shared memory.
-constexpr int64_t bounds[] = {4,     8,     16,    32,     64,     80,     96,   112,  128,
-                              144,   160,   192,   256,    512,    1024,   2048, 4096, 8192,
-                              16384, 28672, 57344, 114688, 229376, 458752, 0};
+/// Rows of the last ones fill an eighth, a quarter, a half, … of 458,752 bytes: two CTAs per SM, or
+/// the SMs of a cluster, keep them in shared memory.
+constexpr int64_t bounds[] = {4,    8,    16,    32,    64,    128,    256,    512,    1024, 2048,
+                              4096, 8192, 16384, 28672, 57344, 114688, 229376, 458752, 0};
+
+/// Multiples of 16 up to here, such as the widths of heads, have classes of their own.
+constexpr int64_t widestHead = 256, headStep = 16;
+constexpr uint8_t firstHeadCode = 0xe0;
 
 /// Rows of a multiple of 8 elements of 16 bits are aligned for TMA and bulk copies; short rows do
 /// not need that.
@@ -44,6 +46,8 @@ tessera_rt_size_class tessera_rt_classify_size(int64_t size) {
     return {size ? size : 1, size, 1, static_cast<uint8_t>(size)};
   unsigned rank = divisorRank(size);
   int64_t divisor = divisors[rank];
+  if (size <= widestHead && size % headStep == 0)
+    return {divisor, size, 1, static_cast<uint8_t>(firstHeadCode + size / headStep - 1)};
   unsigned range = 0;
   while (bounds[range] && size > bounds[range])
     ++range;
