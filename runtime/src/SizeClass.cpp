@@ -16,7 +16,7 @@ constexpr int64_t bounds[] = {4,    8,    16,    32,    64,    128,    256,    5
                               4096, 8192, 16384, 28672, 57344, 114688, 229376, 458752, 0};
 
 /// Multiples of 16 up to here, such as the widths of heads, have classes of their own.
-constexpr int64_t widestHead = 256, headStep = 16;
+constexpr int64_t widestHead = 128, headStep = 16;
 constexpr uint8_t firstHeadCode = 0xe0;
 
 /// Rows of a multiple of 8 elements of 16 bits are aligned for TMA and bulk copies; short rows do
