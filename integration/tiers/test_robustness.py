@@ -142,7 +142,7 @@ def test_interrupts_do_not_disturb(tmp_path):
     """
     process = start(tmp_path, body)
     assert process.stdout.readline() == "started\n"
-    time.sleep(0.05)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (0, "interrupted\n2 True\n", ""), err
