@@ -9,6 +9,25 @@ from tessera import Tensor, fp32
 from tessera.reference import Reference
 
 
+#: Options with which results must not depend on the tier.
+EXACT = [
+    {"numerics": "strict"},
+    {"deterministic": True},
+    {"batch_invariant": True},
+    {"accum": tsr.fp64},
+]
+
+
+def power(**options):
+    """A function that is faster if it knows its number."""
+
+    @tsr.function(hot=0, **options)
+    def power(x, p: float):
+        return x**p
+
+    return power
+
+
 def make(**options):
     """A function whose results tell operands apart."""
 

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import tessera as tsr
-from programs import check, data, make, wait_for, with_regions
+from programs import EXACT, check, data, make, wait_for, with_regions
 
 
 def only(function):
@@ -102,16 +102,7 @@ def test_the_long_form():
     assert only(double).tier == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"numerics": "strict"},
-        {"deterministic": True},
-        {"batch_invariant": True},
-        {"accum": tsr.fp64},
-        {"optimization_level": 1},
-    ],
-)
+@pytest.mark.parametrize("options", [*EXACT, {"optimization_level": 1}])
 def test_exact_results_are_those_of_compiled_code(options, events):
     mix, compiled = make(**options), make(tier=2, **options)
     x, y = data(20, 30), data(40, 30, seed=1)

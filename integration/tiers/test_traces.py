@@ -8,24 +8,14 @@ import textwrap
 import numpy as np
 import pytest
 import tessera as tsr
-from programs import data, wait_for
-from tessera import _tessera, traces, variants
+from programs import data, power, wait_for
+from tessera import _tessera, traces
 from tessera.background import pending
 from tessera.facts import fact_from
 from tessera.traces.__main__ import kept
 
 
-@pytest.fixture(autouse=True)
-def trusted(monkeypatch):
-    monkeypatch.setattr(variants, "is_measurable", lambda unit, observed: False)
-
-
-def power(**options):
-    @tsr.function(hot=0, **options)
-    def power(x, p: float):
-        return x**p
-
-    return power
+pytestmark = pytest.mark.usefixtures("trusted")
 
 
 X = np.abs(data(100, 100))

@@ -7,23 +7,9 @@ import time
 import numpy as np
 import pytest
 import tessera as tsr
-from programs import check, data, make, wait_for
+from programs import EXACT, check, data, make, power, wait_for
 from tessera import Tensor, facts, variants
 from tessera.background import pending
-
-
-@pytest.fixture
-def trusted(monkeypatch):
-    """Variants stay, however fast this machine runs them just now."""
-    monkeypatch.setattr(variants, "is_measurable", lambda unit, observed: False)
-
-
-def power(**options):
-    @tsr.function(hot=0, **options)
-    def power(x, p: float):
-        return x**p
-
-    return power
 
 
 def masked(**options):
@@ -139,15 +125,7 @@ def test_sizes(trusted):
     assert variant.hits == 2
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"numerics": "strict"},
-        {"deterministic": True},
-        {"batch_invariant": True},
-        {"accum": tsr.fp64},
-    ],
-)
+@pytest.mark.parametrize("options", EXACT)
 def test_exact_results_do_not_depend_on_the_tier(options, events):
     f, x = power(tier=3, **options), np.abs(data(100, 100))
     results = {settle(f, x, 2.0).tobytes() for _ in range(3)}
