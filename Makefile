@@ -44,8 +44,8 @@ bench: build ## time Tessera and the peers that are installed in one run (BENCH_
 	@utils/setup.sh bench
 	@$(PYTHON) benchmarks/run.py $(BENCH_ARGS)
 
-bench-gate: build ## compare predicted times and instruction counts with a baseline (GATE_ARGS=--write renews it)
-	@$(PYTHON) benchmarks/gate.py $(GATE_ARGS)
+bench-gate: build ## compare predicted times and instruction counts with a baseline (BASELINE_ARGS=--write renews it)
+	@$(PYTHON) benchmarks/baseline.py $(BASELINE_ARGS)
 
 draws: build ## draw programs and shapes at random, check and time them beside the best peer (DRAWS_ARGS="--minutes 9", --help)
 	@utils/setup.sh bench

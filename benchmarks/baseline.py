@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make bench-gate`: what the compiler makes of a fixed list of programs, against a baseline.
 
-    benchmarks/gate.py            exit status 1 if something got worse
-    benchmarks/gate.py --write    renew the baseline, benchmarks/gate.json
+    benchmarks/baseline.py            exit status 1 if something got worse
+    benchmarks/baseline.py --write    renew the baseline, benchmarks/baseline.json
 
 For each program and target there are two figures: the predicted time of its kernels (of
 `tessera profile`), and the number of instructions of its code. Nothing runs, and both are functions
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BASELINE = HERE / "gate.json"
+BASELINE = HERE / "baseline.json"
 TARGETS = ("sm_90", "x86-64-v3")
 TOLERANCES = {"us": 0.005, "instructions": 0.02}  # of the baseline
 _FEW = 4  # instructions that a short kernel may have more
@@ -195,7 +195,7 @@ def main(words: list[str] | None = None) -> int:
     print(*found, sep="\n", end="\n" if found else "")
     gained = better(baseline, now)
     print(f"{len(now)} rows, {len(found)} worse, {gained} better"
-          + ("; renew the baseline with 'make bench-gate GATE_ARGS=--write'" if found or gained else ""))  # fmt: skip
+          + ("; renew the baseline with 'make bench-gate BASELINE_ARGS=--write'" if found or gained else ""))  # fmt: skip
     return 1 if found else 0
 
 

@@ -10,9 +10,9 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[2]
 
-_spec = importlib.util.spec_from_file_location("gate", TOP / "benchmarks" / "gate.py")
-gate = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(gate)
+_spec = importlib.util.spec_from_file_location("baseline", TOP / "benchmarks" / "baseline.py")
+baseline = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(baseline)
 
 BASELINE = {"row sm_90": {"us": 100.0, "instructions": 1000}}
 
@@ -28,26 +28,26 @@ BASELINE = {"row sm_90": {"us": 100.0, "instructions": 1000}}
     ],
 )
 def test_what_is_worse(now, found):
-    assert gate.worse(BASELINE, {"row sm_90": now}) == found
+    assert baseline.worse(BASELINE, {"row sm_90": now}) == found
 
 
 def test_a_new_row_needs_a_baseline():
-    assert gate.worse({}, BASELINE) == ["row sm_90: the baseline has no such row"]
+    assert baseline.worse({}, BASELINE) == ["row sm_90: the baseline has no such row"]
 
 
 def run(monkeypatch, tmp_path, now, words=()):
-    monkeypatch.setattr(gate, "BASELINE", tmp_path / "gate.json")
-    (tmp_path / "gate.json").write_text(gate.text(BASELINE))
-    monkeypatch.setattr(gate, "figures", lambda: iter(now.items()))
-    return gate.main(list(words))
+    monkeypatch.setattr(baseline, "BASELINE", tmp_path / "baseline.json")
+    (tmp_path / "baseline.json").write_text(baseline.text(BASELINE))
+    monkeypatch.setattr(baseline, "figures", lambda: iter(now.items()))
+    return baseline.main(list(words))
 
 
-def test_the_gate_passes(monkeypatch, tmp_path, capsys):
+def test_figures_as_before_pass(monkeypatch, tmp_path, capsys):
     assert run(monkeypatch, tmp_path, BASELINE) == 0
     assert capsys.readouterr().out == "1 rows, 0 worse, 0 better\n"
 
 
-def test_the_gate_fails(monkeypatch, tmp_path, capsys):
+def test_the_command_fails(monkeypatch, tmp_path, capsys):
     now = {"row sm_90": {"us": 120.0, "instructions": 1000}}
     assert run(monkeypatch, tmp_path, now) == 1
     assert "us 100 -> 120 (+20.0 %)" in capsys.readouterr().out
@@ -61,19 +61,21 @@ def test_a_row_that_is_gone_fails(monkeypatch, tmp_path, capsys):
 def test_the_baseline_is_renewed(monkeypatch, tmp_path):
     now = {"row sm_90": {"us": 120.0, "instructions": 1000}}
     assert run(monkeypatch, tmp_path, now, ["--write"]) == 0
-    assert json.loads((tmp_path / "gate.json").read_text()) == now
+    assert json.loads((tmp_path / "baseline.json").read_text()) == now
 
 
 def test_the_baseline_has_all_rows():
-    known = json.loads((TOP / "benchmarks" / "gate.json").read_text())
-    assert list(known) == [f"{row} {target}" for row in gate.ROWS for target in gate.TARGETS]
+    known = json.loads((TOP / "benchmarks" / "baseline.json").read_text())
+    assert list(known) == [
+        f"{row} {target}" for row in baseline.ROWS for target in baseline.TARGETS
+    ]
 
 
 def test_figures_repeat(monkeypatch):
-    """Also for another number of cores of this machine: the gate says how many there are."""
-    monkeypatch.setattr(gate, "ROWS", {"softmax": gate.ROWS["softmax"]})
+    """Also for another number of cores of this machine: the baseline says how many there are."""
+    monkeypatch.setattr(baseline, "ROWS", {"softmax": baseline.ROWS["softmax"]})
     monkeypatch.setenv("TESSERA_CORES", "7")
-    first = dict(gate.figures())
+    first = dict(baseline.figures())
     monkeypatch.setenv("TESSERA_CORES", "5")
-    assert dict(gate.figures()) == first
+    assert dict(baseline.figures()) == first
     assert all(one["instructions"] > 50 for one in first.values())
