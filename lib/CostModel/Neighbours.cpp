@@ -61,8 +61,10 @@ private:
     return shapes;
   }
 
-  /// Contractions have tiles of at least 16 elements.
+  /// Rows are sorted as wholes, and contractions have tiles of at least 16 elements.
   int64_t leastTile(const Dim &dim) const {
+    if (dim.name == chosen.sorted)
+      return dim.tile;
     for (const KernelShape::Contraction &c : chosen.contractions)
       for (const std::vector<std::string> *side : {&c.rows, &c.columns, &c.over})
         if (llvm::is_contained(*side, dim.name) && side->back() == dim.name)
