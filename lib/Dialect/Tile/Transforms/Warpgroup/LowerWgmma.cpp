@@ -12,11 +12,12 @@
 // earlier one, in a group of its own, and runs under the elementwise work on the earlier result.
 //
 //===----------------------------------------------------------------------===//
+#include "Registers.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Target/CudaLimits.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -183,19 +184,11 @@ std::optional<Contraction> WgmmaLowering::match(MmaOp mma) {
 /// Whether threads hold the accumulators of two contractions at once, beside those that the loop
 /// carries and registers for addresses and elementwise work.
 bool WgmmaLowering::hasRegisters(MmaOp lead, MmaOp mma) {
-  constexpr int64_t all = CudaLimits::registersPerSm, maxPerThread = CudaLimits::registersPerThread,
-                    others = 48;
-  int64_t threads = 32 * warps;
-  auto words = [&](Value value) {
-    auto tile = dyn_cast<RankedTensorType>(value.getType());
-    return tile ? llvm::divideCeil(tile.getNumElements() * tile.getElementTypeBitWidth(),
-                                   32 * threads)
-                : 0;
-  };
-  int64_t needed = words(lead.getResult()) + words(mma.getResult()) + others,
-          available = std::min(maxPerThread, all / (threads * residents));
+  int64_t threads = 32 * warps, available = registersOfThread(threads, residents),
+          needed = registersOf(lead.getResult(), threads) + registersOf(mma.getResult(), threads) +
+                   kRegistersBeside;
   for (Value carried : loop.getRegionIterArgs())
-    needed += words(carried);
+    needed += registersOf(carried, threads);
   if (needed <= available)
     return true;
   missed(mma, kPass, "TooFewRegisters") << remark::reason(

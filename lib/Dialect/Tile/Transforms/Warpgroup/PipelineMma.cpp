@@ -8,12 +8,13 @@
 // iteration is delayed; a remark names each further one.
 //
 //===----------------------------------------------------------------------===//
+#include "Registers.h"
+
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "tessera/Dialect/Common/Remarks.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
-#include "tessera/Target/CudaLimits.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -116,15 +117,10 @@ static scf::IfOp refillOf(Block &block, Value buffer) {
 /// Whether a thread holds at once the accumulators of both contractions and the left operand of the
 /// delayed one, beside registers for addresses.
 bool MmaPipeliner::hasRegisters(const DelayedMma &delayed) {
-  constexpr int64_t all = CudaLimits::registersPerSm, maxPerThread = CudaLimits::registersPerThread,
-                    others = 48;
-  auto words = [&](Value tile) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    return type.getNumElements() * type.getElementTypeBitWidth() / (32 * int64_t(threads));
-  };
   MmaOp mma = delayed.mma, first = delayed.first;
-  int64_t available = std::min(maxPerThread, all / (int64_t(threads) * residents)),
-          needed = words(mma.getResult()) + words(mma.getLhs()) + words(first.getResult()) + others;
+  int64_t available = registersOfThread(threads, residents), needed = kRegistersBeside;
+  for (Value value : {Value(mma.getResult()), Value(mma.getLhs()), Value(first.getResult())})
+    needed += registersOf(value, threads);
   if (needed <= available)
     return true;
   missed(mma, kPass, "TooFewRegisters") << remark::reason(
