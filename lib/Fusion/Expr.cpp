@@ -52,6 +52,13 @@ static bool same(const ExprNode &a, const ExprNode &b) {
          a.state == b.state && a.args == b.args;
 }
 
+Expr ExprPool::intern(ExprNode node, mlir::Value origin) {
+  Expr result = intern(std::move(node));
+  if (!result->origin)
+    result->origin = origin;
+  return result;
+}
+
 Expr ExprPool::intern(ExprNode node) {
   llvm::hash_code hash = llvm::hash_combine(
       node.kind, node.type.getAsOpaquePointer(),
@@ -320,10 +327,7 @@ Expr ExprPool::reduce(ReduceOp monoid, std::vector<std::string> over, Expr body,
   for (const std::string &dim : over)
     node.dims.erase(dim);
   node.over = std::move(over);
-  Expr result = intern(std::move(node));
-  if (!result->origin)
-    result->origin = origin;
-  return result;
+  return intern(std::move(node), origin);
 }
 
 Expr ExprPool::scan(ReduceOp monoid, const std::string &along, Expr body, mlir::Location loc,
@@ -341,10 +345,7 @@ Expr ExprPool::scan(ReduceOp monoid, const std::string &along, Expr body, mlir::
   }
   node.dims.insert(along);
   node.over = {along};
-  Expr result = intern(std::move(node));
-  if (!result->origin)
-    result->origin = origin;
-  return result;
+  return intern(std::move(node), origin);
 }
 
 Expr ExprPool::sort(const std::string &along, Expr body, mlir::Location loc, mlir::Value origin) {
@@ -355,10 +356,7 @@ Expr ExprPool::sort(const std::string &along, Expr body, mlir::Location loc, mli
   node.dims = body->dims;
   node.dims.insert(along);
   node.over = {along};
-  Expr result = intern(std::move(node));
-  if (!result->origin)
-    result->origin = origin;
-  return result;
+  return intern(std::move(node), origin);
 }
 
 Expr ExprPool::state(unsigned number, mlir::Type type, DimSet dims) {

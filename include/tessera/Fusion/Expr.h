@@ -131,6 +131,8 @@ public:
 
 private:
   Expr intern(ExprNode node);
+  /// The same for what a value stands for.
+  Expr intern(ExprNode node, mlir::Value origin);
   Expr rebuild(Expr e, llvm::ArrayRef<Expr> args);
   Expr computedIndex(SymExpr value);
   void collectDims(SymExpr e, DimSet &dims) const;
