@@ -139,7 +139,7 @@ private:
     }
   }
 
-  /// What an operation costs beside an addition.
+  /// What an operation costs beside an addition. A power needs a logarithm of twice the precision.
   static double weightOf(StringRef kind) {
     static const std::set<StringRef> divisions = {"div", "sqrt", "rsqrt", "reciprocal"};
     static const std::set<StringRef> simple = {"add",     "sub",     "mul",   "neg", "abs",

@@ -2,8 +2,8 @@
 #ifndef TESSERA_LIB_DIALECT_TILE_TRANSFORMS_WARPGROUP_REGISTERS_H
 #define TESSERA_LIB_DIALECT_TILE_TRANSFORMS_WARPGROUP_REGISTERS_H
 
-#include "tessera/Target/CudaLimits.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "tessera/Target/CudaLimits.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
