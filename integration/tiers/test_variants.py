@@ -59,6 +59,7 @@ def test_interpreted_then_compiled_then_specialised(trusted, events):
     f, x = power(), np.abs(data(300, 300))
     for tier in (1, 2, 3):
         assert wait_for(lambda tier=tier: f(x, 2.0) is None or f.specializations()[0].tier == tier)
+    assert wait_for(lambda: pending() == 0)  # events are told after the swap
     assert [one.kind for one in events] == ["swap", "swap"]
     (record,) = f.specializations()
     assert record.hits <= record.calls and record.special_hits <= record.hits
