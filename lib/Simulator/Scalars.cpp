@@ -174,5 +174,13 @@ simulator::compileScalar(Operation *op, const std::function<unsigned(Value)> &sl
           frame.slots[to].scalar = element.convert(frame.slots[from].tile->values[0], was);
         };
       })
+      .Case([&](tile::ElementOp element) -> Compute {
+        // Register i of lane j has element 32 i + j.
+        return [to, from = operand(0), at = operand(1),
+                size = element.getTile().getType().getShape()[0]](Frame &frame) {
+          uint64_t position = frame.slots[at].scalar.integer;
+          frame.slots[to].scalar = frame.slots[from].tile->values[position % uint64_t(size)];
+        };
+      })
       .Default([](Operation *) { return nullptr; });
 }

@@ -54,6 +54,23 @@ Value KernelEmitter::receive(Value value, Value source) {
   });
 }
 
+/// The low bits of the position are the lane's, the others the register's.
+Value KernelEmitter::emitElement(tile::ElementOp element) {
+  constexpr unsigned laneBits = 5;
+  Value position = LLVM::TruncOp::create(e.b, e.i32, get(element.getPosition()));
+  Registers parts = tiles.lookup(element.getTile());
+  for (unsigned bit = laneBits; parts.size() > 1; ++bit) {
+    Value isSet = e.cmp(LLVM::ICmpPredicate::ne, e.andI(position, e.integer(1 << bit, e.i32)),
+                        e.integer(0, e.i32));
+    Registers half;
+    for (unsigned i = 0; i < parts.size(); i += 2)
+      half.push_back(LLVM::SelectOp::create(e.b, isSet, parts[i + 1], parts[i]));
+    parts = half;
+  }
+  Value lane = e.andI(position, e.integer((1 << laneBits) - 1, e.i32));
+  return e.cast(receive(parts[0], lane), elementOf(element.getTile()), e.i64);
+}
+
 //===----------------------------------------------------------------------===//
 // Selection by thread
 //===----------------------------------------------------------------------===//

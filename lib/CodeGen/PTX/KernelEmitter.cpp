@@ -492,6 +492,10 @@ std::optional<LogicalResult> KernelEmitter::emitTileOp(Operation *op) {
             isIndex ? e.cast(part, elementOf(extract.getTile()), e.i64) : part;
         return success();
       })
+      .Case([&](tile::ElementOp element) {
+        scalars[element] = emitElement(element);
+        return success();
+      })
       .Default([](Operation *) { return Result(); });
 }
 

@@ -100,6 +100,7 @@ private:
   // Shuffles (Convert.cpp)
   Value exchange(Value value, unsigned lanes);
   Value receive(Value value, Value source);
+  Value emitElement(tile::ElementOp element);
   Registers emitShuffles(const ShuffleSchedule &schedule, llvm::ArrayRef<Value> parts, Type element,
                          unsigned count);
 

@@ -52,6 +52,8 @@ tile.kernel @tiles(%n: index, %s: f32) grid 1 {
   %5 = tile.iota %n : tensor<64xi32>
   // CHECK: tile.extract %{{.*}} : tensor<i64> -> index
   %6 = tile.extract %4 : tensor<i64> -> index
+  // CHECK: tile.element %{{.*}}[%n] : tensor<64xi32>
+  %element = tile.element %5[%n] : tensor<64xi32>
   // CHECK: tile.cast %{{.*}} : tensor<64xi32> -> tensor<64xf32>
   %7 = tile.cast %5 : tensor<64xi32> -> tensor<64xf32>
   // CHECK: tile.bitcast %{{.*}} : tensor<64xf32> -> tensor<64xi32>

@@ -191,6 +191,13 @@ void ReshapeOp::build(OpBuilder &builder, OperationState &state, Value input,
   build(builder, state, tileType(input).clone(shape), input);
 }
 
+Layout ElementOp::layoutInWarp(int64_t size) {
+  constexpr int64_t lanes = 32;
+  uint64_t dealt = std::min(size, lanes);
+  return Layout::strided(Dim::Lane, Dim::D0, dealt) *
+         Layout::strided(Dim::Register, Dim::D0, size / int64_t(dealt));
+}
+
 SmallVector<SortOp::Step> SortOp::getNetwork() {
   auto bits = int64_t(llvm::Log2_64(getType().getShape()[getDim()]));
   std::array<int64_t, 2> allPhases = {1, bits + 1}, allSteps = {0, bits};

@@ -284,6 +284,17 @@ LogicalResult ExtractOp::verify() {
   return success();
 }
 
+LogicalResult ElementOp::verify() {
+  RankedTensorType type = tileType(getTile());
+  if (type.getRank() != 1 || !type.getElementType().isInteger())
+    return emitOpError() << "expected a tile of rank 1 of integers, got " << type;
+  std::optional<Layout> layout = layoutOf(getTile());
+  if (layout &&
+      layout->withoutFreeBits(allDims) != layoutInWarp(type.getShape()[0]).withoutFreeBits(allDims))
+    return emitOpError() << "expected a tile that is dealt to the lanes of each warp, got " << type;
+  return success();
+}
+
 LogicalResult tile::CheckOp::verify() {
   if (!(*this)->getParentOfType<KernelOp>())
     return emitOpError("expected a tile.kernel around the operation");

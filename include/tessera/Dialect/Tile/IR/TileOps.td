@@ -349,6 +349,25 @@ def Tile_ExtractOp : Tile_PureOp<"extract"> {
   let hasFolder = 1;
 }
 
+def Tile_ElementOp : Tile_PureOp<"element"> {
+  let summary = "the integer at a run-time position of a tile of rank 1, as an index";
+  let description = [{
+    All threads of a CTA read the same position. In placed programs each warp has all elements of the tile, dealt to
+    its lanes in turn; a lane then hands its element to the others. What is at a position past the end is unspecified.
+
+    ```mlir
+    %block = tile.element %blocks[%n] : tensor<64xi32>
+    ```
+  }];
+  let arguments = (ins Tile_TileType:$tile, Index:$position);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$tile `[` $position `]` attr-dict `:` type($tile)";
+  let extraClassDeclaration = [{
+    /// The layout of the tile in placed programs, within a warp.
+    static ::tessera::Layout layoutInWarp(int64_t size);
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles from tiles
 //===----------------------------------------------------------------------===//

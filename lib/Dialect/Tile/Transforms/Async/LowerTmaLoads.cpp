@@ -338,8 +338,8 @@ std::optional<PipelinedLoad> TmaLoader::matchInContinuation(scf::ForOp next,
     if (other.getView() == load.getView() && other.getDims() == load.getDims() &&
         other.getType() == load.getType() && isKnownAhead(next, other) &&
         converted->getBlock() == other->getBlock() &&
-        coordsAtIteration(other, next, loop.getInductionVar()) ==
-            SmallVector<Value>(load.getCoords()) &&
+        llvm::all_of_zip(load.getCoords(), other.getCoords(),
+                         [&](Value a, Value b) { return isSameInBoth(loop, a, next, b); }) &&
         bool(roundingOf(converted)) == bool(match.rounding))
       return PipelinedLoad{
           other, converted, match.type, Value(), roundingOf(converted), match.transposeOf};

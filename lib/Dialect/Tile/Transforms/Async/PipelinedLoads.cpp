@@ -17,7 +17,8 @@ static bool isKnownAhead(scf::ForOp loop, Value value, bool &iterates) {
   if (value == loop.getInductionVar())
     return iterates = true;
   Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == loop.getBody() && isa<arith::ArithDialect>(op->getDialect()) &&
+  return op && op->getBlock() == loop.getBody() &&
+         (isa<arith::ArithDialect>(op->getDialect()) || isa<ElementOp>(op)) &&
          llvm::all_of(op->getOperands(),
                       [&](Value operand) { return isKnownAhead(loop, operand, iterates); });
 }
@@ -41,6 +42,18 @@ Value tile::atIteration(OpBuilder &builder, scf::ForOp loop, Value coordinate, V
   for (Value operand : op->getOperands())
     map.map(operand, atIteration(builder, loop, operand, iteration, outside));
   return builder.clone(*op, map)->getResult(0);
+}
+
+bool tile::isSameInBoth(scf::ForOp loop, Value value, scf::ForOp other, Value otherValue) {
+  if (value == loop.getInductionVar() || otherValue == other.getInductionVar())
+    return value == loop.getInductionVar() && otherValue == other.getInductionVar();
+  if (loop.isDefinedOutsideOfLoop(value))
+    return value == otherValue;
+  Operation *op = value.getDefiningOp(), *otherOp = otherValue.getDefiningOp();
+  return op && otherOp && op->getName() == otherOp->getName() &&
+         op->getAttrDictionary() == otherOp->getAttrDictionary() &&
+         llvm::all_of_zip(op->getOperands(), otherOp->getOperands(),
+                          [&](Value a, Value b) { return isSameInBoth(loop, a, other, b); });
 }
 
 /// Whether a value of a loop's body is computed from a tile that the body loads.

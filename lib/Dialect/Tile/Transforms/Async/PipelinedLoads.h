@@ -45,6 +45,10 @@ mlir::Value atIteration(
     mlir::OpBuilder &builder, mlir::scf::ForOp loop, mlir::Value coordinate, mlir::Value iteration,
     llvm::function_ref<mlir::Value(mlir::Value)> outside = [](mlir::Value value) { return value; });
 
+/// Whether two loops compute values in the same way from their induction variables.
+bool isSameInBoth(mlir::scf::ForOp loop, mlir::Value value, mlir::scf::ForOp other,
+                  mlir::Value otherValue);
+
 /// Emits the remark of a pass that a load is not pipelined, if one of its coordinates is computed
 /// from an index that the same loop loads.
 void remarkLoadedIndex(mlir::scf::ForOp loop, LoadOp load, llvm::StringRef pass);

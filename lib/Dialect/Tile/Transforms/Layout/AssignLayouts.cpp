@@ -12,8 +12,8 @@
 // In a cluster the CTAs divide the longest rows into contiguous parts; everything else is
 // replicated. With split-K each CTA has a part of the K dimension of the operands and of the tiles
 // that they derive from elementwise. The results are divided by rows, or by columns with wgmma: a
-// thread finishes some of its accumulator elements and sends the others to the same thread of other
-// CTAs. With `cluster_axis` they divide the accumulator, the operand along that axis, and results.
+// thread finishes some accumulator elements and sends the others to the same thread of other CTAs.
+// With `cluster_axis` they divide the accumulator, the operand along that axis, and results.
 //
 //===----------------------------------------------------------------------===//
 #include "Async/BulkRows.h"
@@ -207,8 +207,7 @@ std::optional<Layout> Assignment::wgmmaSplitResult(ArrayRef<int64_t> shape) {
 }
 
 /// Whether CTAs can divide all accumulators by rows or columns: wgmma computes them from loaded
-/// operands, and elementwise operations compute the stored tiles from them. Says so by a remark if
-/// not.
+/// operands, and elementwise operations the stored tiles from them. If not, a remark says so.
 bool Assignment::canSpread() {
   ArrayRef<int64_t> shape;
   auto fits = [&](MmaOp mma) {
@@ -568,6 +567,7 @@ std::optional<Layout> Assignment::requiredBy(Operation *op, unsigned operand) {
         return layoutFor(loop.getResult(operand - loop.getNumControlOperands()));
       })
       .Case([&](scf::YieldOp yield) { return layoutFor(op->getParentOp()->getResult(operand)); })
+      .Case([&](ElementOp) { return onAllThreads(ElementOp::layoutInWarp(shapeOf(input)[0])); })
       .Case<ExtractOp, ConvertOp>([](auto) { return std::nullopt; })
       .Default([&](Operation *) { return layoutFor(op->getResult(0)); });
 }

@@ -110,7 +110,9 @@ static scf::IfOp refillOf(Block &block, Value buffer) {
     refill = branch;
   }
   bool isAlone =
-      refill && llvm::all_of(refill.thenBlock()->without_terminator(), llvm::IsaPred<TmaLoadOp>);
+      refill && llvm::all_of(refill.thenBlock()->without_terminator(), [](Operation &op) {
+        return isa<TmaLoadOp>(op) || isMemoryEffectFree(&op);
+      });
   return isAlone ? refill : nullptr;
 }
 
