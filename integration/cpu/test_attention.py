@@ -27,6 +27,18 @@ VARIANTS = {
     "finite_mask": "s = tsr.where(j <= i, s, -1e9)",
 }
 
+# Masks whose live keys are no interval, or one that only |i - j| tells.
+HOLES = {
+    "near": "abs(i - j) <= 7",
+    "far": "abs(i - j) > 3",
+    "local_and_global": "(abs(i - j) < 7) | (j < 4) | (i < 2)",
+    "blocks": "(i // 16 - j // 16) % 3 == 0",
+    "two_dimensions": "(abs(i // 8 - j // 8) <= 2) & (abs(i % 8 - j % 8) <= 3)",
+    "bands": "(i - j) % 50 < 9",
+    "halves": "(i >= 70) == (j >= 70)",
+    "folded": "tsr.where(i >= 70, i - 70, i) // 9 >= tsr.minimum(j, 150 - j) // 9",
+}
+
 
 def attention(body: str, arguments: str = "q, k, v", result: str = "p @ v"):
     return define(f"""def f({arguments}):
@@ -56,6 +68,13 @@ def test_variants(name):
         check(f, *inputs(b, h, s, t, d))
 
 
+@pytest.mark.parametrize("name", HOLES)
+def test_masks_with_holes(name):
+    f = attention(f"s = tsr.where({HOLES[name]}, s, -tsr.inf)")
+    for b, h, s, t, d in [(1, 1, 1, 1, 8), (1, 2, 17, 17, 16), (1, 1, 150, 150, 32)]:
+        check(f, *inputs(b, h, s, t, d))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", ["plain", "causal"])
 def test_types(name, dtype):
@@ -75,6 +94,14 @@ def test_document_mask():
     for length in (1, 17, 200):
         doc = np.sort(np.arange(length) * 7 % 5).astype(np.int32)
         check(f, *inputs(1, 2, length, length, 16), doc)
+
+
+def test_mask_of_documents_and_positions():
+    f = attention(
+        "s = tsr.where((d.unsqueeze(1) == d) | (j < 4), s, -tsr.inf)", arguments="q, k, v, d"
+    )
+    documents = np.random.default_rng(7).integers(0, 5, 13).repeat(11)
+    check(f, *inputs(1, 2, 143, 143, 16), documents.astype(np.int32))
 
 
 def test_lengths():

@@ -9,7 +9,7 @@ public:
   Solver(const ExprPool &pool, const std::string &stream, SymExpr size, const DimSet &parallel)
       : pool(pool), stream(stream), size(size), parallel(parallel) {}
 
-  MaskRange unknown() const { return {{SymExpr(0), size}, std::nullopt}; }
+  MaskRange unknown() const { return {{SymExpr(0), size}, std::nullopt, /*hasHoles=*/true}; }
 
   MaskRange solve(Expr e, bool negated) {
     if (e->kind == ExprNode::Constant) {
@@ -46,6 +46,8 @@ private:
       return intersect(a, b);
     MaskRange result;
     result.live = {SymExpr::min(a.live.lo, b.live.lo), SymExpr::max(a.live.hi, b.live.hi)};
+    result.hasHoles =
+        a.hasHoles || b.hasHoles || (a.live.lo != b.live.lo && a.live.hi != b.live.hi);
     // The union of two full intervals is one interval only if they share an end.
     if (a.full && b.full && a.full->lo == b.full->lo)
       result.full = Interval{a.full->lo, SymExpr::max(a.full->hi, b.full->hi)};
@@ -112,7 +114,31 @@ private:
     return {{*least, size}, Interval{*most, size}}; // n >= rest
   }
 
+  /// |x| <= d or |x| < d, both sides of which are integers.
+  std::optional<MaskRange> compareDistance(Expr e, bool negated) {
+    bool isLess = e->op == ScalarOp::Le || e->op == ScalarOp::Lt;
+    if (!isLess && e->op != ScalarOp::Ge && e->op != ScalarOp::Gt)
+      return std::nullopt;
+    auto isAbs = [](Expr side) { return side->kind == ExprNode::Map && side->op == ScalarOp::Abs; };
+    bool isRight = !isAbs(e->args[0]);
+    if (isRight && !isAbs(e->args[1]))
+      return std::nullopt;
+    auto x = integer(e->args[isRight]->args[0]), d = integer(e->args[!isRight]);
+    if (!x || !d)
+      return std::nullopt;
+    // |x| > d is the negation of |x| <= d.
+    bool isWithin = isLess != isRight, isStrict = e->op == ScalarOp::Lt || e->op == ScalarOp::Gt;
+    SymExpr most = isStrict == isWithin ? *d - SymExpr(1) : *d;
+    MaskRange below =
+                  isWithin == negated ? atMostZero(most + SymExpr(1) - *x) : atMostZero(*x - most),
+              above = isWithin == negated ? atMostZero(most + SymExpr(1) + *x)
+                                          : atMostZero(SymExpr(0) - *x - most);
+    return join(below, above, /*isOr=*/isWithin == negated);
+  }
+
   MaskRange compare(Expr e, bool negated) {
+    if (std::optional<MaskRange> range = compareDistance(e, negated))
+      return *range;
     auto a = integer(e->args[0]), b = integer(e->args[1]);
     if (!a || !b)
       return unknown();
@@ -149,6 +175,7 @@ MaskRange tessera::intersect(const MaskRange &a, const MaskRange &b) {
   if (a.full && b.full)
     result.full =
         Interval{SymExpr::max(a.full->lo, b.full->lo), SymExpr::min(a.full->hi, b.full->hi)};
+  result.hasHoles = a.hasHoles || b.hasHoles;
   return result;
 }
 

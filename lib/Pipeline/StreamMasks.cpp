@@ -186,6 +186,10 @@ std::vector<std::string> describeVisits(sched::KernelOp kernel, sched::StreamOp 
     add("its mask" + notRange +
         ": it goes from the first to the last block that can have a live "
         "element, and masks none in which all are live");
+  else if (visit && visit.getAsList())
+    add("its mask" + notRange +
+        ": the blocks that can have a live element are listed before the loop, "
+        "and those in which all are live are not masked");
   else if (visit)
     add("its mask" + notRange +
         ": each block is tested, left out if it can have no live element, "

@@ -21,6 +21,7 @@ struct Interval {
 struct MaskRange {
   Interval live;
   std::optional<Interval> full; ///< nullopt: no block is known to be full
+  bool hasHoles = false;        ///< of one row, the condition may fail between two live elements
 };
 
 /// The ranges of `condition` along dimension `stream` of size `size`. They may depend on the

@@ -2,7 +2,8 @@
 //
 // A block may be left out if it adds nothing to any state: each contribution has a mask that is
 // closed all over it. It may go without masks if all are open. Conditions on indices give ranges of
-// the stream; comparisons of integer data are tested block by block.
+// the stream; comparisons of integer data, and conditions that leave holes in a range, are tested
+// block by block.
 //
 //===----------------------------------------------------------------------===//
 #include "Blocks.h"
@@ -71,9 +72,9 @@ bool readsData(Expr e) {
   return reads;
 }
 
-/// Whether bounds of the operands over a block can decide a condition: comparisons of integers,
-/// and bools.
-bool isTestable(Expr e) {
+} // namespace
+
+bool tessera::isDecided(Expr e) {
   bool reduces = false;
   visitExprs({e}, [&](Expr x) { reduces |= x->kind == ExprNode::Reduce; });
   if (reduces || !e->type.isInteger(1))
@@ -83,11 +84,14 @@ bool isTestable(Expr e) {
   switch (e->op) {
   case ScalarOp::And:
   case ScalarOp::Or:
-    return isTestable(e->args[0]) && isTestable(e->args[1]);
+    return isDecided(e->args[0]) && isDecided(e->args[1]);
   case ScalarOp::Not:
-    return isTestable(e->args[0]);
+    return isDecided(e->args[0]);
   case ScalarOp::Eq:
   case ScalarOp::Ne:
+    if (e->args[0]->type.isInteger(1))
+      return isDecided(e->args[0]) && isDecided(e->args[1]);
+    [[fallthrough]];
   case ScalarOp::Lt:
   case ScalarOp::Le:
   case ScalarOp::Gt:
@@ -97,9 +101,9 @@ bool isTestable(Expr e) {
     return false;
   }
 }
-} // namespace
 
-Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned pass) {
+/// Conditions on indices alone are solved, or tested if `testsHoles` and they leave holes.
+static Blocks analyse(ExprPool &pool, const KernelPlan &plan, unsigned pass, bool testsHoles) {
   const std::string &n = plan.stream.back();
   SymExpr size = pool.dimSize(n);
   DimSet parallel;
@@ -115,21 +119,22 @@ Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned p
   auto contribution = [&](const Masks &found) {
     MaskRange mine = everything;
     std::vector<Expr> conditions;
-    bool decidedByData = false;
+    bool isTested = false;
     for (auto &[where, condition] : found.conditionOf) {
       MaskRange range = maskRange(pool, condition, n, size, parallel);
       mine.live = intersect(mine, range).live;
-      if (range.full && !readsData(condition)) {
+      bool isDecidable = isDecided(condition);
+      if (range.full && !readsData(condition) && !(testsHoles && isDecidable && range.hasHoles)) {
         solved.insert(where);
         mine.full = intersect(mine, range).full;
         conditions.push_back(condition);
-      } else if (isTestable(condition)) {
+      } else if (isDecidable) {
         tested.insert(where);
         conditions.push_back(condition);
-        decidedByData = true;
+        isTested = true;
       }
     }
-    allTested &= decidedByData;
+    allTested &= isTested;
     if (llvm::find(blocks.tests, conditions) == blocks.tests.end())
       blocks.tests.push_back(conditions);
     full = intersect(full, mine);
@@ -157,6 +162,8 @@ Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned p
   blocks.live = live.value_or(everything.live);
   blocks.masks = solved;
   if (!allTested || blocks.tests.empty()) {
+    if (testsHoles)
+      return analyse(pool, plan, pass, /*testsHoles=*/false);
     blocks.tests.clear();
     blocks.full = *full.full;
     return blocks;
@@ -164,4 +171,8 @@ Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned p
   blocks.masks.insert(tested.begin(), tested.end());
   blocks.full = {SymExpr(0), size};
   return blocks;
+}
+
+Blocks tessera::analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned pass) {
+  return analyse(pool, plan, pass, plan.visit != KernelPlan::Visit::Range);
 }

@@ -11,12 +11,15 @@ namespace tessera {
 /// What is known of a pass's blocks along its last stream dimension.
 struct Blocks {
   Interval live, full;
-  /// For each contribution to a state the conditions that it needs, where data decides; empty:
-  /// nothing to test.
+  /// For each contribution to a state the conditions that it needs, where data decides or a range
+  /// has holes; empty: nothing to test.
   std::vector<std::vector<Expr>> tests;
   /// The choices that have no effect in full blocks.
   std::set<Expr> masks;
 };
+
+/// Whether bounds over a block can decide a condition: comparisons of integers, and bools.
+bool isDecided(Expr condition);
 
 Blocks analyseBlocks(ExprPool &pool, const KernelPlan &plan, unsigned pass);
 

@@ -340,41 +340,179 @@ private:
                                   builder.getStrArrayAttr(over));
   }
 
+  /// The least and the largest value over the block.
+  using Bounds = std::pair<mlir::Value, mlir::Value>;
+
+  mlir::Value emitInteger(int64_t value, Expr like) {
+    return emit(pool.constant(double(value), like->type));
+  }
+
+  /// Of an index: linear in its dimensions, each of which has its bounds.
+  std::optional<Bounds> emitIndexInterval(Expr e) {
+    SymExpr rest = e->index;
+    mlir::Value low, high;
+    for (const std::string &dim : e->dims) {
+      auto at = [&](int64_t value) {
+        return rest.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+          return name == dim ? std::optional<SymExpr>(SymExpr(value)) : std::nullopt;
+        });
+      };
+      SymExpr slope = at(1) - at(0), symbol = SymExpr::symbol(dim);
+      if (!slope.isConstant() || rest != symbol * slope + at(0))
+        return std::nullopt;
+      rest = at(0);
+      Expr along = pool.index(symbol, e->type);
+      mlir::Value factor = emitInteger(slope.constantValue(), e);
+      auto term = [&](ReduceOp kind) {
+        mlir::Value bound = emitBound(along, kind);
+        return slope.isConstant(1) ? bound : emitMap(ScalarOp::Mul, {factor, bound}, e->loc);
+      };
+      bool isRising = slope.constantValue() > 0;
+      mlir::Value least = term(isRising ? ReduceOp::Min : ReduceOp::Max),
+                  most = term(isRising ? ReduceOp::Max : ReduceOp::Min);
+      low = low ? emitMap(ScalarOp::Add, {low, least}, e->loc) : least;
+      high = high ? emitMap(ScalarOp::Add, {high, most}, e->loc) : most;
+    }
+    if (!low || rest.isConstant(0))
+      return low ? std::optional(Bounds(low, high)) : std::nullopt;
+    mlir::Value offset = emit(pool.index(rest, e->type));
+    return Bounds(emitMap(ScalarOp::Add, {low, offset}, e->loc),
+                  emitMap(ScalarOp::Add, {high, offset}, e->loc));
+  }
+
+  /// Of an operation on integers, from the bounds of its operands.
+  std::optional<Bounds> emitMapInterval(Expr e) {
+    mlir::Location loc = e->loc;
+    auto map = [&](ScalarOp op, mlir::Value a, mlir::Value b) { return emitMap(op, {a, b}, loc); };
+    auto negated = [&](Bounds x) {
+      return Bounds(emitMap(ScalarOp::Neg, {x.second}, loc),
+                    emitMap(ScalarOp::Neg, {x.first}, loc));
+    };
+    auto operand = [&](unsigned i) { return emitInterval(e->args[i]); };
+    std::optional<int64_t> constant; // the second operand
+    if (e->args.size() == 2 && e->args[1]->kind == ExprNode::Constant)
+      constant = int64_t(e->args[1]->number);
+    switch (e->op) {
+    case ScalarOp::Add:
+    case ScalarOp::Minimum:
+    case ScalarOp::Maximum: {
+      Bounds a = operand(0), b = operand(1);
+      return Bounds(map(e->op, a.first, b.first), map(e->op, a.second, b.second));
+    }
+    case ScalarOp::Sub: {
+      Bounds a = operand(0), b = operand(1);
+      return Bounds(map(e->op, a.first, b.second), map(e->op, a.second, b.first));
+    }
+    case ScalarOp::Neg:
+      return negated(operand(0));
+    case ScalarOp::Abs: {
+      Bounds a = operand(0), other = negated(a);
+      mlir::Value zero = emitInteger(0, e);
+      return Bounds(map(ScalarOp::Maximum, zero, map(ScalarOp::Maximum, a.first, other.first)),
+                    map(ScalarOp::Maximum, a.second, other.second));
+    }
+    case ScalarOp::Mul: {
+      if (!constant)
+        return std::nullopt;
+      Bounds a = operand(0);
+      mlir::Value factor = emit(e->args[1]);
+      Bounds product(map(e->op, a.first, factor), map(e->op, a.second, factor));
+      return *constant >= 0 ? product : Bounds(product.second, product.first);
+    }
+    case ScalarOp::FloorDiv:
+    case ScalarOp::Remainder: {
+      if (!constant || *constant <= 0)
+        return std::nullopt;
+      Bounds a = operand(0);
+      mlir::Value divisor = emit(e->args[1]);
+      Bounds quotient(map(ScalarOp::FloorDiv, a.first, divisor),
+                      map(ScalarOp::FloorDiv, a.second, divisor));
+      if (e->op == ScalarOp::FloorDiv)
+        return quotient;
+      // Over several multiples of the divisor, any remainder may occur.
+      mlir::Value isOne = map(ScalarOp::Eq, quotient.first, quotient.second),
+                  first = map(ScalarOp::Mul, quotient.first, divisor);
+      return Bounds(
+          emitMap(ScalarOp::Where, {isOne, map(ScalarOp::Sub, a.first, first), emitInteger(0, e)},
+                  loc),
+          emitMap(ScalarOp::Where,
+                  {isOne, map(ScalarOp::Sub, a.second, first), emitInteger(*constant - 1, e)},
+                  loc));
+    }
+    case ScalarOp::Where: {
+      auto [maybe, always] = emitTest(e->args[0]);
+      Bounds a = operand(1), b = operand(2);
+      auto choose = [&](ScalarOp op, mlir::Value x, mlir::Value y) {
+        mlir::Value either = emitMap(ScalarOp::Where, {maybe, map(op, x, y), y}, loc);
+        return emitMap(ScalarOp::Where, {always, x, either}, loc);
+      };
+      return Bounds(choose(ScalarOp::Minimum, a.first, b.first),
+                    choose(ScalarOp::Maximum, a.second, b.second));
+    }
+    default:
+      return std::nullopt;
+    }
+  }
+
+  /// Bounds of integers over the block. What is not reduced as a whole is reduced dimension by
+  /// dimension, and bounds are computed from bounds: they need not be attained.
+  Bounds emitInterval(Expr e) {
+    auto known = intervals.find(e);
+    if (known != intervals.end())
+      return known->second;
+    std::optional<Bounds> result;
+    bool isWhole = plan.visit == KernelPlan::Visit::Range || e->type.isInteger(1);
+    if (!isWhole && e->kind == ExprNode::Index)
+      result = emitIndexInterval(e);
+    else if (!isWhole && e->kind == ExprNode::Map)
+      result = emitMapInterval(e);
+    if (!result)
+      result = Bounds(emitBound(e, ReduceOp::Min), emitBound(e, ReduceOp::Max));
+    return intervals[e] = *result;
+  }
+
+  Bounds emitComparison(Expr e) {
+    mlir::Location loc = e->loc;
+    auto map = [&](ScalarOp op, mlir::Value a, mlir::Value b) { return emitMap(op, {a, b}, loc); };
+    bool swapped = e->op == ScalarOp::Gt || e->op == ScalarOp::Ge;
+    Bounds a = emitInterval(e->args[swapped]), b = emitInterval(e->args[!swapped]);
+    if (e->op != ScalarOp::Eq && e->op != ScalarOp::Ne) {
+      ScalarOp less = e->op == ScalarOp::Lt || e->op == ScalarOp::Gt ? ScalarOp::Lt : ScalarOp::Le;
+      return {map(less, a.first, b.second), map(less, a.second, b.first)};
+    }
+    Bounds equal(map(ScalarOp::And, map(ScalarOp::Le, a.first, b.second),
+                     map(ScalarOp::Le, b.first, a.second)),
+                 map(ScalarOp::And, map(ScalarOp::Eq, a.first, b.second),
+                     map(ScalarOp::Eq, a.second, b.first)));
+    return e->op == ScalarOp::Eq ? equal : negate(equal, loc);
+  }
+
+  Bounds negate(Bounds test, mlir::Location loc) {
+    return {emitMap(ScalarOp::Not, {test.second}, loc), emitMap(ScalarOp::Not, {test.first}, loc)};
+  }
+
   /// Whether the condition may hold somewhere in the block, and whether it holds everywhere (Kleene
   /// logic on intervals).
-  std::pair<mlir::Value, mlir::Value> emitTest(Expr e) {
+  Bounds emitTest(Expr e) {
     mlir::Location loc = e->loc;
-    auto both = [&](ScalarOp op, auto a, auto b) {
-      return std::make_pair(emitMap(op, {a.first, b.first}, loc),
-                            emitMap(op, {a.second, b.second}, loc));
+    auto both = [&](ScalarOp op, Bounds a, Bounds b) {
+      return Bounds(emitMap(op, {a.first, b.first}, loc), emitMap(op, {a.second, b.second}, loc));
     };
-    auto negated = [&](std::pair<mlir::Value, mlir::Value> x) {
-      return std::make_pair(emitMap(ScalarOp::Not, {x.second}, loc),
-                            emitMap(ScalarOp::Not, {x.first}, loc));
-    };
+    if (!isDecided(e)) // of a select: it may hold anywhere
+      return {emit(pool.constant(1, e->type)), emit(pool.constant(0, e->type))};
     if (e->kind != ExprNode::Map)
       return {emitBound(e, ReduceOp::Any), emitBound(e, ReduceOp::All)};
+    if (e->op == ScalarOp::Not)
+      return negate(emitTest(e->args[0]), loc);
     if (e->op == ScalarOp::And || e->op == ScalarOp::Or)
       return both(e->op, emitTest(e->args[0]), emitTest(e->args[1]));
-    if (e->op == ScalarOp::Not)
-      return negated(emitTest(e->args[0]));
-    bool swapped = e->op == ScalarOp::Gt || e->op == ScalarOp::Ge;
-    Expr a = e->args[swapped], b = e->args[!swapped];
-    mlir::Value aLow = emitBound(a, ReduceOp::Min), aHigh = emitBound(a, ReduceOp::Max);
-    mlir::Value bLow = emitBound(b, ReduceOp::Min), bHigh = emitBound(b, ReduceOp::Max);
-    if (e->op == ScalarOp::Eq || e->op == ScalarOp::Ne) {
-      mlir::Value maybe = emitMap(
-          ScalarOp::And,
-          {emitMap(ScalarOp::Le, {aLow, bHigh}, loc), emitMap(ScalarOp::Le, {bLow, aHigh}, loc)},
-          loc);
-      mlir::Value always = emitMap(
-          ScalarOp::And,
-          {emitMap(ScalarOp::Eq, {aLow, bHigh}, loc), emitMap(ScalarOp::Eq, {aHigh, bLow}, loc)},
-          loc);
-      return e->op == ScalarOp::Eq ? std::make_pair(maybe, always) : negated({maybe, always});
-    }
-    ScalarOp less = e->op == ScalarOp::Lt || e->op == ScalarOp::Gt ? ScalarOp::Lt : ScalarOp::Le;
-    return {emitMap(less, {aLow, bHigh}, loc), emitMap(less, {aHigh, bLow}, loc)};
+    if (!e->args[0]->type.isInteger(1))
+      return emitComparison(e);
+    // Equal bools: both hold, or none.
+    Bounds a = emitTest(e->args[0]), b = emitTest(e->args[1]);
+    Bounds equal = both(ScalarOp::Or, both(ScalarOp::And, a, b),
+                        both(ScalarOp::And, negate(a, loc), negate(b, loc)));
+    return e->op == ScalarOp::Eq ? equal : negate(equal, loc);
   }
 
   /// A block is left out if every contribution has a condition that holds nowhere in it.
@@ -389,11 +527,14 @@ private:
       }
       live = live ? emitMap(ScalarOp::Or, {live, mine}, loc) : mine;
     }
-    sched::VisitOp::create(builder, loc, live, full, /*as_range=*/plan.visitsRanges);
+    sched::VisitOp::create(builder, loc, live, full,
+                           /*as_range=*/plan.visit == KernelPlan::Visit::Range,
+                           /*as_list=*/plan.visit == KernelPlan::Visit::List);
   }
 
   void emitPass(unsigned pass, mlir::Location loc) {
     streamValues.clear();
+    intervals.clear();
     Blocks known = analyseBlocks(pool, plan, pass);
     masks = known.masks;
     Interval live = known.live, full = known.full;
@@ -504,6 +645,7 @@ private:
   sched::StreamOp stream;
   llvm::DenseMap<mlir::Value, mlir::Value> arguments;
   llvm::DenseMap<Expr, mlir::Value> kernelValues, streamValues;
+  llvm::DenseMap<Expr, Bounds> intervals;    ///< of the current pass
   llvm::DenseMap<Expr, mlir::Value> running; ///< indicators inside their stream
   std::set<Expr> masks;
 };

@@ -239,7 +239,10 @@ private:
   std::optional<Cut> planKernel(Kernel &kernel) {
     kernel.pool = std::make_unique<ExprPool>(function.getContext(), strict);
     kernel.plan = KernelPlan();
-    kernel.plan.visitsRanges = machine.isGpu; // branches would keep loads from running ahead
+    // On GPUs, branches would keep loads from running ahead.
+    if (machine.isGpu)
+      kernel.plan.visit =
+          machine.tilesInRegisters ? KernelPlan::Visit::List : KernelPlan::Visit::Range;
     if (auto symbols = function->getAttrOfType<mlir::DictionaryAttr>(gir::kSymbolsAttr))
       for (mlir::NamedAttribute entry : symbols)
         kernel.pool->reserve(entry.getName().str());

@@ -60,8 +60,10 @@ struct KernelPlan {
   unsigned passes = 0;
   std::vector<KernelDim> dims; ///< canonical order
   bool padsRows = false;       ///< it copies an operand of a contraction with unaligned rows
-  bool visitsRanges =
-      false; ///< blocks that depend on data are found before the loop, not tested in it
+  /// How the loop visits blocks of which data, or more than a range, decide whether they count: it
+  /// tests each one, or they were found before it.
+  enum class Visit : uint8_t { Tests, Range, List };
+  Visit visit = Visit::Tests;
   std::vector<std::string> notes;
 
   /// The gauge of the exponential that weighs what the state joins, if there is one.

@@ -370,9 +370,16 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
 
   auto visits = op.getBody().front().getOps<sched::VisitOp>();
   sched::VisitOp visit = visits.empty() ? sched::VisitOp() : *visits.begin();
-  bool isSearched = visit && visit.getAsRange() && canSearch(visit.getLive(), dim.getName()) &&
+  bool isSearched = visit && (visit.getAsRange() || visit.getAsList()) &&
+                    canSearch(visit.getLive(), dim.getName()) &&
                     canSearch(visit.getFull(), dim.getName());
-  if (isSearched) {
+  BlockList list;
+  if (isSearched && visit.getAsList() && listedBlocks(visit, dim)) {
+    list = emitList(visit, dim, segments[0], segments[3]);
+    segments = {getConstant(0), getConstant(0), list.full, list.end};
+    hasFull = hasTail = true;
+    hasHead = false;
+  } else if (isSearched) {
     segments = emitSearch(visit, dim, segments[0], segments[3]);
     hasFull = hasHead = hasTail = true;
   }
@@ -386,6 +393,10 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       scope.full = full;
     };
     auto body = [&](ValueRange args) {
+      if (list.blocks) {
+        Value &block = top().coords[dim.getName()];
+        block = create<tile::ElementOp>(list.blocks, block);
+      }
       unsigned i = 0;
       for (Operation &member : op.getBody().front())
         if (isState(member))

@@ -1,8 +1,9 @@
-//===- EmitVisit.cpp - Blocks whose masks depend on memory ----------------===//
+//===- EmitVisit.cpp - Blocks that are left out ---------------------------===//
 //
-// A mask that depends on memory leaves out blocks of a stream by a branch around each block, or by
-// a search before the loop. The search evaluates the same conditions for many blocks at a time: it
-// loads the elements of all of these blocks as one tile and reduces it to the bounds of each block.
+// A mask that depends on memory, or leaves holes in a range, leaves out blocks of a stream by a
+// branch around each block, or by a search before the loop. The search evaluates the same
+// conditions for many blocks at a time: it loads the elements of all of these blocks as one tile
+// and reduces it to the bounds of each block. It gives a range of blocks, or a list of them.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"
@@ -159,4 +160,73 @@ Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, 
   return {number(map(ScalarOp::Minimum, {found[0], end})),
           number(map(ScalarOp::Where, {adjacent, found[2], end})),
           number(map(ScalarOp::Where, {adjacent, found[3], end})), number(end)};
+}
+
+//===----------------------------------------------------------------------===//
+// List
+//===----------------------------------------------------------------------===//
+
+/// Whether a searched condition is computed from more than the indices along the stream.
+bool Emitter::loadsAlong(Value condition, StringAttr dim) {
+  if (!(getDependence(condition) & getDimBits(dim)))
+    return false;
+  Operation *op = condition.getDefiningOp();
+  if (auto bound = dyn_cast<sched::BoundOp>(op))
+    return !bound.getValue().getDefiningOp<sched::IndexOp>();
+  return llvm::any_of(op->getOperands(), [&](Value operand) { return loadsAlong(operand, dim); });
+}
+
+std::optional<int64_t> Emitter::listedBlocks(sched::VisitOp visit, sched::DimAttr dim) {
+  constexpr uint64_t fewest = 32; // a warp
+  int64_t size = facts.max(dim.getSize());
+  if (size > kListedBlocks * dim.getTile())
+    return std::nullopt;
+  int64_t blocks = llvm::PowerOf2Ceil(
+      std::max(fewest, uint64_t(size + dim.getTile() - 1) / uint64_t(dim.getTile())));
+  bool loads =
+      loadsAlong(visit.getLive(), dim.getName()) || loadsAlong(visit.getFull(), dim.getName());
+  if (blocks > kListedBlocks || (loads && blocks * dim.getTile() > kListedElements))
+    return std::nullopt;
+  return blocks;
+}
+
+/// Sorts the blocks by what is known of them: full, live, none.
+Emitter::BlockList Emitter::emitList(sched::VisitOp visit, sched::DimAttr dim, Value from,
+                                     Value to) {
+  Type i32 = builder.getI32Type();
+  listed = *listedBlocks(visit, dim);
+  auto many = RankedTensorType::get({listed}, i32), one = RankedTensorType::get({}, i32);
+  Value zero = create<tile::ConstantOp>(one, 0.0), none = create<tile::ConstantOp>(many, 0.0);
+  Value whole = emitScalar(dim.getSize().floorDiv(dim.getTile()));
+  auto constant = [&](int64_t value) { return create<tile::ConstantOp>(many, double(value)); };
+  auto body = [&](ValueRange) {
+    searched = dim.getName();
+    Value live = emitForBlocks(visit.getLive(), searched),
+          full = emitForBlocks(visit.getFull(), searched);
+    searched = {};
+    Value block = create<tile::IotaOp>(many, getConstant(0));
+    auto splat = [&](Value index) { return fold<tile::SplatOp>(many, index); };
+    auto both = [&](Value a, Value b) { return map(ScalarOp::And, {a, b}); };
+    live = both(
+        live, both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
+    full = both(live, both(full, map(ScalarOp::Lt, {block, splat(whole)})));
+    auto count = [&](Value condition) {
+      Value ones = map(ScalarOp::Where, {condition, constant(1), constant(0)});
+      return fold<tile::ReduceOp>(ReduceOp::Sum, ones, ArrayRef<int64_t>{0});
+    };
+    Value rank = map(ScalarOp::Where,
+                     {full, constant(0), map(ScalarOp::Where, {live, constant(1), constant(2)})});
+    Value key = map(ScalarOp::Add, {map(ScalarOp::Mul, {rank, constant(listed)}), block});
+    Value sorted = create<tile::SortOp>(key, 0, DenseI64ArrayAttr(), DenseI64ArrayAttr());
+    return Values{map(ScalarOp::And, {sorted, constant(listed - 1)}), count(full), count(live)};
+  };
+  Values found = emitLoop(getConstant(0), getConstant(1), dim.getName(), /*ragged=*/true,
+                          {none, zero, zero}, body);
+  listed = 0;
+  Value least = getConstant(0);
+  auto number = [&](Value count) {
+    Value index = create<tile::ExtractOp>(builder.getIndexType(), count);
+    return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(index, least), to);
+  };
+  return {found[0], number(found[1]), number(found[2])};
 }

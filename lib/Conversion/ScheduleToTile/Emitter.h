@@ -29,6 +29,9 @@ inline constexpr size_t kMaxGridRank = 3;
 
 /// How many elements of a stream one iteration of a search for visited blocks tests.
 inline constexpr int64_t kSearchedElements = 4096;
+/// The longest list of blocks, which the registers of each warp hold, and the most elements from
+/// which it is computed.
+inline constexpr int64_t kListedBlocks = 512, kListedElements = 16384;
 
 /// A gauge in one block of a stream.
 struct GaugeStep {
@@ -211,8 +214,16 @@ private:
   mlir::Value emitTest(mlir::Value condition, ReduceOp kind);
   bool canSearch(mlir::Value condition, mlir::StringAttr dim);
   int64_t searchedBlocks(mlir::StringAttr dim) {
-    return std::max<int64_t>(1, kSearchedElements / kernel.getDim(dim).getTile());
+    return listed ? listed : std::max<int64_t>(1, kSearchedElements / kernel.getDim(dim).getTile());
   }
+  bool loadsAlong(mlir::Value condition, mlir::StringAttr dim);
+  /// The blocks of a dimension as a power of two, if they can be listed.
+  std::optional<int64_t> listedBlocks(sched::VisitOp visit, sched::DimAttr dim);
+  /// Visited blocks, the full ones first.
+  struct BlockList {
+    mlir::Value blocks, full, end; ///< a tile, the number of full ones, and of all
+  };
+  BlockList emitList(sched::VisitOp visit, sched::DimAttr dim, mlir::Value from, mlir::Value to);
   mlir::Value emitIndexBound(sched::BoundOp bound, mlir::StringAttr dim,
                              mlir::RankedTensorType blocks);
   mlir::Value emitForBlocks(mlir::Value condition, mlir::StringAttr dim);
@@ -228,6 +239,7 @@ private:
   llvm::SmallVector<Scope *> scopes;
   /// In a search along this dimension, its tile covers many blocks.
   mlir::StringAttr searched;
+  int64_t listed = 0; ///< the blocks of a list in a search for it
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, uint64_t> dependences;
   std::map<int64_t, mlir::Value> constants;

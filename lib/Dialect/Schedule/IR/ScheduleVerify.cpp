@@ -617,6 +617,8 @@ LogicalResult BoundOp::verify() {
 }
 
 LogicalResult VisitOp::verify() {
+  if (getAsRange() && getAsList())
+    return emitOpError("expected a range or a list of blocks, got both");
   for (Value condition : getOperands())
     if (!valType(condition).getElementType().isInteger(1))
       return emitOpError() << "expected conditions, got " << valType(condition).getElementType();

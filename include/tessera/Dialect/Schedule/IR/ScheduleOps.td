@@ -440,16 +440,19 @@ def Schedule_VisitOp : Schedule_Op<"visit", [HasParent<"StreamOp">]> {
     Both conditions hold for the whole block (they are built from `sched.bound`). A block in which `live` is false changes
     no state, so the stream must not store; in a block in which `full` is true no `sched.mask` is evaluated.
 
-    With `as_range` the loop has no branch: it visits the blocks from the first to the last live one, and the full ones
-    among them are a separate loop if they are contiguous. The range is computed before the loop, for many blocks at a
-    time.
+    With `as_list` or `as_range` the loop has no branch: the blocks are tested before it, many at a time. With `as_list`
+    it visits a list of the live blocks, the full ones first. With `as_range` it visits the blocks from the first to the
+    last live one, and the full ones among them are a separate loop if they are contiguous. A list that would be too
+    long is a range, and conditions that cannot be computed for many blocks at a time are tested in the loop.
 
     ```mlir
-    sched.visit %live full %full : !sched.val<[], i1>, !sched.val<[], i1>
+    sched.visit %live full %full as_list : !sched.val<[], i1>, !sched.val<[], i1>
     ```
   }];
-  let arguments = (ins Schedule_ValType:$live, Schedule_ValType:$full, UnitAttr:$as_range);
-  let assemblyFormat = "$live `full` $full (`as_range` $as_range^)? attr-dict `:` type($live) `,` type($full)";
+  let arguments = (ins Schedule_ValType:$live, Schedule_ValType:$full, UnitAttr:$as_range, UnitAttr:$as_list);
+  let assemblyFormat = [{
+    $live `full` $full (`as_range` $as_range^)? (`as_list` $as_list^)? attr-dict `:` type($live) `,` type($full)
+  }];
 }
 
 #endif
