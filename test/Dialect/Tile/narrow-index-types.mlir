@@ -65,3 +65,33 @@ tile.kernel @least(%x: !tile.view<64xi1, strides = [1]>, %out: !tile.view<1xi64,
   tile.store %r, %out[%c0] dims [] : tensor<i64>, <1xi64, strides = [1]>
   tile.return
 }
+
+// Distances, quotients and remainders by positive constants fit, too.
+// CHECK-LABEL: tile.kernel @distances
+// CHECK: %[[D:.*]] = tile.map sub(%{{.*}}, %{{.*}}) : (tensor<16xi32>, tensor<16xi32>)
+// CHECK: %[[A:.*]] = tile.map abs(%[[D]])
+// CHECK: tile.map le(%[[A]], %{{.*}}) : (tensor<16xi32>, tensor<16xi32>)
+// CHECK: %[[R:.*]] = tile.map remainder(%[[D]], %{{.*}}) : (tensor<16xi32>, tensor<16xi32>)
+// CHECK: %[[Q:.*]] = tile.map floor_divide(%[[R]], %{{.*}}) : (tensor<16xi32>, tensor<16xi32>)
+// CHECK: tile.map lt(%[[Q]], %{{.*}}) : (tensor<16xi32>, tensor<16xi32>)
+// By a position, which may be 0, they do not.
+// CHECK: tile.map remainder(%{{.*}}, %{{.*}}) : (tensor<16xi64>, tensor<16xi64>)
+tile.kernel @distances(%y: !tile.view<16xi1, strides = [1]>, %z: !tile.view<16xi1, strides = [1]>) grid 1 {
+  %c0 = arith.constant 0 : index
+  %p = tile.program_id 0
+  %i = tile.iota %c0 : tensor<16xi64>
+  %j = tile.iota %p : tensor<16xi64>
+  %four = tile.constant 4 : i64 : tensor<16xi64>
+  %d = tile.map sub(%i, %j) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi64>
+  %a = tile.map abs(%d) : (tensor<16xi64>) -> tensor<16xi64>
+  %near = tile.map le(%a, %four) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi1>
+  %r = tile.map remainder(%d, %four) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi64>
+  %q = tile.map floor_divide(%r, %four) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi64>
+  %low = tile.map lt(%q, %four) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi1>
+  %m = tile.map remainder(%i, %j) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi64>
+  %lower = tile.map lt(%m, %four) : (tensor<16xi64>, tensor<16xi64>) -> tensor<16xi1>
+  %b = tile.map bitwise_and(%near, %low) : (tensor<16xi1>, tensor<16xi1>) -> tensor<16xi1>
+  tile.store %b, %y[%c0] dims [0] : tensor<16xi1>, <16xi1, strides = [1]>
+  tile.store %lower, %z[%c0] dims [0] : tensor<16xi1>, <16xi1, strides = [1]>
+  tile.return
+}

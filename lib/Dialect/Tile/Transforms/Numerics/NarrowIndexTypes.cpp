@@ -1,9 +1,10 @@
 //===- NarrowIndexTypes.cpp - Compute with positions in 32 bits -----------===//
 //
 // The pass follows the operands of comparisons and of casts to floating point back to where
-// positions come from. The difference of two positions always fits into 32 bits; sums and products
-// may not, and stay in 64 bits. Minima and maxima of positions are computed in 32 bits, too, where
-// the identities of the wide type become those of the narrow type.
+// positions come from. The difference of two positions always fits into 32 bits, and so do its
+// absolute value, and quotients and remainders by positive constants; sums and products may not,
+// and stay in 64 bits. Minima and maxima of positions are computed in 32 bits, too, where the
+// identities of the wide type become those of the narrow type.
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -112,9 +113,8 @@ private:
       llvm::APInt number = cast<IntegerAttr>(constant.getValue()).getValue();
       if (hasIdentities && (number.isMaxSignedValue() || number.isMinSignedValue()))
         return Fit::Signed;
-      return !number.isSignedIntN(32) ? Fit::No
-             : number.isNegative()    ? Fit::Signed
-                                      : Fit::NonNegative;
+      bool hasNegation = number.isSignedIntN(32) && (-number).isSignedIntN(32);
+      return !hasNegation ? Fit::No : number.isNegative() ? Fit::Signed : Fit::NonNegative;
     }
     if (isa<BroadcastOp, TransposeOp, ReshapeOp>(op))
       return fit(op->getOperand(0));
@@ -130,9 +130,27 @@ private:
     case ScalarOp::Minimum:
     case ScalarOp::Maximum:
       return std::min(first, last);
+    case ScalarOp::Neg: // the least number of 32 bits is no difference of positions
+    case ScalarOp::Abs:
+      if (first == Fit::No || hasIdentities)
+        return Fit::No;
+      return map.getScalarOp() == ScalarOp::Abs ? Fit::NonNegative : Fit::Signed;
+    case ScalarOp::FloorDiv:
+      return isPositive(map.getInputs().back()) && !hasIdentities ? first : Fit::No;
+    case ScalarOp::Remainder:
+      return isPositive(map.getInputs().back()) && first != Fit::No && !hasIdentities
+                 ? Fit::NonNegative
+                 : Fit::No;
     default:
       return Fit::No;
     }
+  }
+
+  /// Whether a tile is a positive constant that fits.
+  bool isPositive(Value tile) {
+    auto constant = tile.getDefiningOp<ConstantOp>();
+    return constant && fit(tile) == Fit::NonNegative &&
+           !cast<IntegerAttr>(constant.getValue()).getValue().isZero();
   }
 
   Type narrow;
