@@ -92,6 +92,9 @@ private:
   bool isStreamed() const {
     using namespace grouped;
     constexpr int64_t height = 128, brief = 512, fewInstructions = 6;
+    // The other backend visits all blocks between the first and the last live one.
+    if (shape.listsBlocks)
+      return true;
     // The tiles of more contractions are chosen by the registers of these warpgroups.
     if (shape.contractions.size() > 2)
       return usesWgmma();

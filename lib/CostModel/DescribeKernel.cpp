@@ -260,6 +260,8 @@ void Describer::collectRoots() {
       shape.scanned.push_back(cast<StringAttr>(parent.getOver()[0]).str());
       shape.scanBytes = std::max(shape.scanBytes, bytesOf(elementOf(scan.getResult())));
       shape.sequential |= scan.getKey() != nullptr;
+    } else if (auto visit = dyn_cast<VisitOp>(op)) {
+      shape.listsBlocks |= visit.getAsList();
     } else if (isa<SortOp>(op)) {
       shape.sorted = cast<StringAttr>(cast<StreamOp>(op->getParentOp()).getOver()[0]).str();
     } else if (isa<GaugeOp, AccumulateOp>(op)) {

@@ -130,6 +130,7 @@ struct KernelShape {
   bool onlyMaps = false;   ///< whether all reductions are contractions, and the rest is elementwise
   int64_t streamInstructions = 0; ///< per element along the stream, about
   bool dataMasked = false;        ///< the mask depends on elements in memory
+  bool listsBlocks = false;       ///< a stream visits a list of blocks
   bool rowOperands = false;       ///< an operand along the stream is the same for all rows
   unsigned waits =
       0; ///< the number of loops over a row, and of results that are known only after one

@@ -393,10 +393,8 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       scope.full = full;
     };
     auto body = [&](ValueRange args) {
-      if (list.blocks) {
-        Value &block = top().coords[dim.getName()];
-        block = create<tile::ElementOp>(list.blocks, block);
-      }
+      if (list.blocks)
+        top().coords[dim.getName()] = emitListedBlock(list, top().coords[dim.getName()], blocks);
       unsigned i = 0;
       for (Operation &member : op.getBody().front())
         if (isState(member))

@@ -179,7 +179,9 @@ bool Emitter::loadsAlong(Value condition, StringAttr dim) {
 std::optional<int64_t> Emitter::listedBlocks(sched::VisitOp visit, sched::DimAttr dim) {
   constexpr uint64_t fewest = 32; // a warp
   int64_t size = facts.max(dim.getSize());
-  if (size > kListedBlocks * dim.getTile())
+  auto backend = kernel->getAttrOfType<StringAttr>(sched::kBackend);
+  bool isCudaTile = backend && backend.getValue() == sched::kCudaTile;
+  if (isCudaTile || size > kListedBlocks * dim.getTile())
     return std::nullopt;
   int64_t blocks = llvm::PowerOf2Ceil(
       std::max(fewest, uint64_t(size + dim.getTile() - 1) / uint64_t(dim.getTile())));
@@ -229,4 +231,11 @@ Emitter::BlockList Emitter::emitList(sched::VisitOp visit, sched::DimAttr dim, V
     return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(index, least), to);
   };
   return {found[0], number(found[1]), number(found[2])};
+}
+
+/// The clamps change nothing; they show later passes that indices are small.
+Value Emitter::emitListedBlock(const BlockList &list, Value position, SymExpr blocks) {
+  Value block = create<tile::ElementOp>(list.blocks, position);
+  return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(block, getConstant(0)),
+                              emitScalar(blocks - SymExpr(1)));
 }

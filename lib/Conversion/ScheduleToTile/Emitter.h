@@ -224,6 +224,7 @@ private:
     mlir::Value blocks, full, end; ///< a tile, the number of full ones, and of all
   };
   BlockList emitList(sched::VisitOp visit, sched::DimAttr dim, mlir::Value from, mlir::Value to);
+  mlir::Value emitListedBlock(const BlockList &list, mlir::Value position, SymExpr blocks);
   mlir::Value emitIndexBound(sched::BoundOp bound, mlir::StringAttr dim,
                              mlir::RankedTensorType blocks);
   mlir::Value emitForBlocks(mlir::Value condition, mlir::StringAttr dim);

@@ -42,3 +42,33 @@ func.func @dot(%x: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %y: !gir.tens
   }
   return %0 : !gir.tensor<4096, f32>
 }
+// A stream that visits a list of blocks: the other backend would visit all between the first and the last one.
+// CHECK-LABEL: func.func @listed
+// CHECK: attributes {sched.backend = "ptx", sched.contracts}
+func.func @listed(%x: !gir.tensor<4096, 4096, bf16> {gir.contiguous}, %w: !gir.tensor<4096, 64, bf16> {gir.contiguous}, %y: !gir.tensor<4096, 64, bf16> {gir.contiguous}, %ids: !gir.tensor<4096, i32>) -> !gir.tensor<4096, 64, f32> {
+  %0 = sched.kernel @listed_0(%in = %x : !gir.tensor<4096, 4096, bf16>, %in_0 = %w : !gir.tensor<4096, 64, bf16>, %in_1 = %y : !gir.tensor<4096, 64, bf16>, %in_2 = %ids : !gir.tensor<4096, i32>) -> (%out : !gir.tensor<4096, 64, f32>)
+      dims [parallel i = 4096 tile 1, stream k = 4096 tile 1, parallel j = 64 tile 1, inner d = 64 tile 64] order [j, i] attributes {sched.contracts} {
+    %zero = sched.constant 0 : i32 : <[], i32>
+    %1 = sched.stream over [k] live ["0", "4096"] full ["0", "4096"] lag 0.0 -> !sched.val<[i, j], f32> {
+      %id = sched.load %in_2["k"] : <4096, i32> -> <[k], i32>
+      %least = sched.bound min %id over [k] : <[k], i32> -> <[], i32>
+      %most = sched.bound max %id over [k] : <[k], i32> -> <[], i32>
+      %live = sched.map lt(%zero, %most) : (!sched.val<[], i32>, !sched.val<[], i32>) -> !sched.val<[], i1>
+      %full = sched.map lt(%zero, %least) : (!sched.val<[], i32>, !sched.val<[], i32>) -> !sched.val<[], i1>
+      sched.visit %live full %full as_list : !sched.val<[], i1>, !sched.val<[], i1>
+      %2 = sched.load %in_0["i", "d"] : <4096, 64, bf16> -> <[i, d], bf16>
+      %3 = sched.cast %2 : <[i, d], bf16> -> <[i, d], f32>
+      %4 = sched.load %in_1["k", "d"] : <4096, 64, bf16> -> <[k, d], bf16>
+      %5 = sched.cast %4 : <[k, d], bf16> -> <[k, d], f32>
+      %6 = sched.reduce sum(%3, %5) over [d] : (!sched.val<[i, d], f32>, !sched.val<[k, d], f32>) -> !sched.val<[i, k], f32>
+      %c = sched.map lt(%zero, %id) : (!sched.val<[], i32>, !sched.val<[k], i32>) -> !sched.val<[k], i1>
+      %7 = sched.mask %c, %6 else 0.0 : f32 : (!sched.val<[k], i1>, !sched.val<[i, k], f32>) -> !sched.val<[i, k], f32>
+      %8 = sched.load %in_1["k", "j"] : <4096, 64, bf16> -> <[k, j], bf16>
+      %9 = sched.cast %8 : <[k, j], bf16> -> <[k, j], f32>
+      %10 = sched.accumulate sum(%7, %9) : (!sched.val<[i, k], f32>, !sched.val<[k, j], f32>) -> !sched.val<[i, j], f32>
+      sched.yield %10 : !sched.val<[i, j], f32>
+    }
+    sched.store %1, %out["i", "j"] : <[i, j], f32>, <4096, 64, f32>
+  }
+  return %0 : !gir.tensor<4096, 64, f32>
+}
