@@ -362,6 +362,14 @@ TESSERA_API const char *tessera_import_aten(const char *graph);
 TESSERA_API const char *tessera_import_onnx(const char *graph);
 /// The operators that tessera_import_onnx translates, as a JSON array. Since ABI 1.7.
 TESSERA_API const char *tessera_onnx_operators(void);
+/// A StableHLO module as a program (include/tessera/Import/StableHlo.h): MLIR text of `size` bytes
+/// in, JSON out. Beside "program", "parameters" and "unsupported", the answer has "inputs" and
+/// "outputs": the names in the module; "arguments": the parameter of each input; and "constants":
+/// [{"name", "dtype", "shape", "data": the bytes in base64}, …], which are parameters, too. Since
+/// ABI 1.8.
+TESSERA_API const char *tessera_import_stablehlo(const char *module, size_t size);
+/// The operations that tessera_import_stablehlo translates, as a JSON array. Since ABI 1.8.
+TESSERA_API const char *tessera_stablehlo_operations(void);
 /// The program tessera-opt, which runs single passes on textual IR. Unlike all other functions it
 /// is a whole program: it prints, and may exit; call it once per process.
 TESSERA_API int tessera_opt_main(int argc, char **argv);

@@ -291,7 +291,7 @@ class Writer {
 public:
   Writer(const json::Object &graph, const Table &table) : graph(graph), table(table) {}
 
-  ImportedProgram run() {
+  ImportedProgram run(bool isPruned = false) {
     for (const json::Value &each : arrayOf("inputs"))
       if (const json::Object *input = each.getAsObject())
         addInput(*input);
@@ -304,6 +304,8 @@ public:
     if (!program.unsupported.empty())
       return std::move(program);
     std::vector<std::string> parameters;
+    if (isPruned)
+      prune(outputs);
     llvm::StringSet<> read = namesIn(outputs);
     for (const Parameter &each : all)
       if (!each.isWeight || read.contains(each.name)) {
@@ -335,18 +337,40 @@ private:
     return isName(size) || (!size.empty() && llvm::all_of(size, llvm::isDigit));
   }
 
+  static void addNames(llvm::StringRef text, llvm::StringSet<> &names) {
+    while (!text.empty()) {
+      llvm::StringRef name = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+      if (!name.empty())
+        names.insert(name);
+      text = text.drop_front(std::max<size_t>(name.size(), 1));
+    }
+  }
+
   /// All names in the statements and among the outputs.
   llvm::StringSet<> namesIn(const std::vector<std::string> &outputs) const {
     llvm::StringSet<> names;
     for (const std::vector<std::string> *texts : {&lines, &outputs})
       for (llvm::StringRef text : *texts)
-        while (!text.empty()) {
-          llvm::StringRef name =
-              text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-          names.insert(name);
-          text = text.drop_front(std::max<size_t>(name.size(), 1));
-        }
+        addNames(text, names);
     return names;
+  }
+
+  /// Removes statements whose targets no later statement reads.
+  void prune(const std::vector<std::string> &outputs) {
+    llvm::StringSet<> read;
+    for (llvm::StringRef text : outputs)
+      addNames(text, read);
+    std::vector<std::string> kept;
+    for (size_t i = lines.size(); i-- > 0;) {
+      auto [targets, text] = llvm::StringRef(lines[i]).split(" = ");
+      llvm::StringSet<> written;
+      addNames(targets, written);
+      if (llvm::none_of(written.keys(), [&](llvm::StringRef name) { return read.contains(name); }))
+        continue;
+      addNames(text, read);
+      kept.push_back(lines[i]);
+    }
+    lines.assign(kept.rbegin(), kept.rend());
   }
 
   void addInput(const json::Object &input) {
@@ -427,6 +451,10 @@ llvm::Expected<ImportedProgram> importer::translate(llvm::StringRef text, const 
   if (!graph)
     return llvm::createStringError("expected an object for a graph");
   return Writer(*graph, table).run();
+}
+
+ImportedProgram importer::translate(const json::Object &graph, const Table &table, bool isPruned) {
+  return Writer(graph, table).run(isPruned);
 }
 
 std::vector<std::string> importer::namesOf(const Table &table) {

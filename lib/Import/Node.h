@@ -112,6 +112,9 @@ std::vector<std::string> namesOf(const Table &table);
 
 /// The program of a graph, whose JSON Aten.h and Onnx.h describe.
 llvm::Expected<ImportedProgram> translate(llvm::StringRef json, const Table &table);
+/// The same for a graph that is an object. `isPruned`: statements whose values are not read are
+/// omitted.
+ImportedProgram translate(const llvm::json::Object &graph, const Table &table, bool isPruned);
 
 } // namespace tessera::importer
 

@@ -152,38 +152,6 @@ static Text isInf(const Node &node) {
   return fill(up ? "{X} == math.inf" : "{X} == -math.inf", node);
 }
 
-/// An operand whose narrow type would lose what the formula needs.
-static std::string widened(const Node &node, const char *argument) {
-  const TensorInfo *info = node.tensor(argument);
-  bool isNarrow = info && (info->dtype == "fp16" || info->dtype == "bf16");
-  return isNarrow ? node.let("wide", node[argument] + ".to(tsr.fp32)") : node[argument];
-}
-
-// Inverse hyperbolic functions: log1p is accurate near 0, and large operands do not overflow.
-static constexpr const char *kLog2 = "0.6931471805599453";
-
-static Text inverseSinh(const Node &node) {
-  std::string x = widened(node, "input"), a = node.let("abs", "tsr.abs(" + x + ")");
-  std::string near =
-      "tsr.log1p(" + a + " + " + a + " * " + a + " / (1 + tsr.sqrt(1 + " + a + " * " + a + ")))";
-  std::string size = node.let("size", "tsr.where(" + a + " > 1e9, tsr.log(" + a + ") + " + kLog2 +
-                                          ", " + near + ")");
-  return converted("tsr.where(" + x + " < 0, -" + size + ", " + size + ")", node);
-}
-
-static Text inverseCosh(const Node &node) {
-  std::string x = widened(node, "input"), t = node.let("above", x + " - 1");
-  return converted("tsr.where(" + x + " > 1e9, tsr.log(" + x + ") + " + kLog2 + ", tsr.log1p(" + t +
-                       " + tsr.sqrt(" + t + " * (" + t + " + 2))))",
-                   node);
-}
-
-static Text inverseTanh(const Node &node) {
-  std::string x = widened(node, "input"), a = node.let("abs", "tsr.abs(" + x + ")");
-  std::string size = node.let("size", "0.5 * tsr.log1p(2 * " + a + " / (1 - " + a + "))");
-  return converted("tsr.where(" + x + " < 0, -" + size + ", " + size + ")", node);
-}
-
 static Text cast(const Node &node) {
   std::string x = node["input"];
   const TensorInfo *from = node.tensor("input");
@@ -508,9 +476,9 @@ void tessera::onnx::addBasicOperators(Table &table) {
   table["Sum"] = [](const Node &n) { return sumOf(n, false); };
   table["Mean"] = [](const Node &n) { return sumOf(n, true); };
   table["IsInf"] = isInf;
-  table["Asinh"] = inverseSinh;
-  table["Acosh"] = inverseCosh;
-  table["Atanh"] = inverseTanh;
+  table["Asinh"] = [](const Node &n) { return inverseSinh(n, "input"); };
+  table["Acosh"] = [](const Node &n) { return inverseCosh(n, "input"); };
+  table["Atanh"] = [](const Node &n) { return inverseTanh(n, "input"); };
   table["Cast"] = cast;
   table["CastLike"] = cast;
   table["ArgMax"] = [](const Node &n) { return argument(n, "argmax"); };

@@ -9,10 +9,6 @@ using namespace tessera::onnx;
 
 static constexpr const char *kUnknownRank = "the number of dimensions is not known";
 
-static std::string product(const std::vector<std::string> &sizes) {
-  return sizes.empty() ? "1" : llvm::join(sizes, " * ");
-}
-
 /// Axes from 0; nothing if they are not known.
 static std::optional<std::vector<int64_t>> axesOf(const Node &node, const char *argument,
                                                   size_t rank) {
@@ -361,22 +357,6 @@ static Text gatherND(const Node &node) {
     parts.push_back(node.let("index" + std::to_string(i),
                              node["indices"] + "[..., " + std::to_string(i) + "]"));
   return node["data"] + "[" + joined(parts) + "]";
-}
-
-/// Elements that replace others, which no two of them do: where something was added, the sum is
-/// the new element.
-static Text replaced(const Node &node, const std::string &data, const std::string &dim,
-                     const std::string &index, const std::string &updates, const TensorInfo &info) {
-  auto added = [&](const std::string &dtype, const std::string &what) {
-    return "tsr.scatter_add(tsr.zeros(" + data + ".shape, dtype=tsr." + dtype + "), " + dim + ", " +
-           index + ", " + what + ")";
-  };
-  std::string hits =
-      node.let("hits", added("int32", "tsr.ones(" + updates + ".shape, dtype=tsr.int32)"));
-  bool isBool = info.dtype == "bool";
-  std::string sums = node.let("sums", isBool ? added("int32", updates + ".to(tsr.int32)") + " != 0"
-                                             : added(info.dtype, updates));
-  return "tsr.where(" + hits + " > 0, " + sums + ", " + data + ")";
 }
 
 static Text scattered(const Node &node, const std::string &data, const std::string &dim,

@@ -29,6 +29,8 @@ struct Library {
   X(import_aten)                                                                                   \
   X(import_onnx)                                                                                   \
   X(onnx_operators)                                                                                \
+  X(import_stablehlo)                                                                              \
+  X(stablehlo_operations)                                                                          \
   X(operations)                                                                                    \
   X(compile)                                                                                       \
   X(interpret)                                                                                     \
@@ -470,6 +472,18 @@ static PyObject *onnxOperators(PyObject *, PyObject *) {
   return requireLibrary() ? decoded(library.onnx_operators()) : nullptr;
 }
 
+static PyObject *importStableHlo(PyObject *, PyObject *module) {
+  const char *text = nullptr;
+  Py_ssize_t size = 0;
+  return PyArg_Parse(module, "s#", &text, &size) && requireLibrary()
+             ? decoded(library.import_stablehlo(text, size_t(size)))
+             : nullptr;
+}
+
+static PyObject *stableHloOperations(PyObject *, PyObject *) {
+  return requireLibrary() ? decoded(library.stablehlo_operations()) : nullptr;
+}
+
 static PyMethodDef compilerFunctions[] = {
     {"load_compiler", loadCompiler, METH_VARARGS, "load_compiler(path): opens libtessera"},
     {"compiler_loaded", compilerLoaded, METH_NOARGS, "whether libtessera is open"},
@@ -489,6 +503,10 @@ static PyMethodDef compilerFunctions[] = {
     {"import_aten", importAten, METH_O, "import_aten(graph): a program for a graph, JSON for JSON"},
     {"import_onnx", importOnnx, METH_O, "import_onnx(graph): a program for a graph, JSON for JSON"},
     {"onnx_operators", onnxOperators, METH_NOARGS, "the ONNX operators that are known, as JSON"},
+    {"import_stablehlo", importStableHlo, METH_O,
+     "import_stablehlo(text): a program for a module, as JSON"},
+    {"stablehlo_operations", stableHloOperations, METH_NOARGS,
+     "the StableHLO operations that are known, as JSON"},
     {"operations", operations, METH_NOARGS, "the operations of the language, as JSON"},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -78,6 +78,17 @@ def from_onnx(
     return import_model(source, constants, **options)
 
 
+def from_stablehlo(source: object, **options: object) -> object:
+    """The StableHLO module of text, of bytes or of a path, as a callable object.
+
+    Generic text needs no other package; bytes of `jax.export` and pretty text need jaxlib.
+    options: those of `@tsr.function`; see docs/stablehlo.md.
+    """
+    from .stablehlo import from_stablehlo as import_module
+
+    return import_module(source, **options)
+
+
 def autotune(**settings: object) -> object:
     """Decorator above `@tsr.function`: tunes when the function is first called with new sizes.
 
@@ -149,6 +160,7 @@ _PUBLIC = {
     "devices",
     "e",
     "from_onnx",
+    "from_stablehlo",
     "function",
     "get_num_threads",
     "inf",

@@ -30,6 +30,7 @@ from .options import Numerics
 from .options import accum as accum
 from .options import numerics as numerics
 from .options import schedule as schedule
+from .stablehlo import from_stablehlo as from_stablehlo
 from .tune import autotune as autotune
 from .types import DType as DType
 from .types import Region as Region

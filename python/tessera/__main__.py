@@ -34,7 +34,7 @@ def main() -> int:
         sys.argv[:2] = ["tessera tune"]
         return tune()
     if sys.argv[1:2] == ["import"]:
-        from .onnx.__main__ import main as import_model
+        from .importing import main as import_model
 
         sys.argv[:2] = ["tessera import"]
         return import_model()

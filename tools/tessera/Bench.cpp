@@ -2,7 +2,7 @@
 //
 // The peers that Tessera is timed beside are libraries of Python, and so are the arrays that
 // kernels are tuned and profiled with and the readers of models: the commands are parts of the
-// Python package, tessera.bench, tessera.profile, tessera.tune, tessera.onnx and tessera.traces.
+// Python package, tessera.bench, tessera.profile, tessera.tune, tessera.importing and tessera.traces.
 // This finds a Python and the package that lies beside this program, and becomes that process.
 //
 //===----------------------------------------------------------------------===//
@@ -61,7 +61,7 @@ int runPython(const std::string &command, const std::vector<std::string> &words)
     std::string all = others.empty() ? package.string() : package.string() + ":" + others;
     setenv("PYTHONPATH", all.c_str(), 1);
   }
-  std::string module = "tessera." + std::string(command == "import" ? "onnx" : command);
+  std::string module = "tessera." + std::string(command == "import" ? "importing" : command);
   std::vector<char *> arguments = {nullptr, const_cast<char *>("-m"), module.data()};
   for (const std::string &word : words)
     arguments.push_back(const_cast<char *>(word.c_str()));

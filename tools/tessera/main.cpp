@@ -261,7 +261,7 @@ int main(int argc, char **argv) {
        {std::pair("bench", "time Tessera and the installed peers"),
         std::pair("profile", "say where the time of a function's kernels goes, line by line"),
         std::pair("tune", "measure schedules of a function's kernels and keep the fastest"),
-        std::pair("import", "print the program of an ONNX model"),
+        std::pair("import", "print the program of an ONNX model or a StableHLO module"),
         std::pair("traces", "what was found out about calls, for the next process: list, show, "
                             "export, import, clear")}) {
     CLI::App *command = addPython(app, name, help);
