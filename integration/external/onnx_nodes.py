@@ -11,13 +11,11 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import queue
-import subprocess
 import sys
-import threading
-import time
 import warnings
 from pathlib import Path
+
+from pool import run_all, serve
 
 SECONDS = 60  # that one test may take
 
@@ -137,90 +135,10 @@ def run(case) -> tuple[str, str]:
 
 def work() -> None:
     known = cases()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        name = line.strip()
-        try:
-            answer = run(known[name])
-        except BaseException as error:  # a finding
-            answer = ("crash", f"{type(error).__name__}: {error}"[:200])
-        print("result " + json.dumps([name, *answer]), flush=True)
+    serve(sys.stdin, lambda name: run(known[name]))
 
 
 # -- all tests ------------------------------------------------------------------------------------
-
-
-class Worker:
-    def __init__(self) -> None:
-        self.process: subprocess.Popen | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, __file__, "--worker"]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.lines: queue.Queue = queue.Queue()
-        threading.Thread(target=self._read, args=(self.process, self.lines), daemon=True).start()
-        while (line := self.lines.get()) != "ready\n":
-            if line is None:
-                raise SystemExit("a worker did not start")
-
-    @staticmethod
-    def _read(process: subprocess.Popen, lines: queue.Queue) -> None:
-        for line in process.stdout:
-            lines.put(line)
-        lines.put(None)
-
-    def ask(self, name: str) -> list:
-        if self.process is None:
-            self.start()
-        self.process.stdin.write(name + "\n")
-        self.process.stdin.flush()
-        end = time.monotonic() + SECONDS
-        while True:
-            try:
-                line = self.lines.get(timeout=max(0.1, end - time.monotonic()))
-            except queue.Empty:
-                self.process.kill()
-                self.process.wait()
-                self.process = None
-                return [name, "hang", f"more than {SECONDS} s"]
-            if line is None:
-                code = self.process.wait()
-                self.process = None
-                return [name, "crash", f"exit status {code}"]
-            if line.startswith("result "):
-                return json.loads(line.removeprefix("result "))
-
-
-def run_all(names: list[str], jobs: int) -> dict[str, tuple[str, str]]:
-    waiting: queue.Queue = queue.Queue()
-    for name in names:
-        waiting.put(name)
-    results: dict[str, tuple[str, str]] = {}
-
-    def serve() -> None:
-        worker = Worker()
-        while True:
-            try:
-                name = waiting.get_nowait()
-            except queue.Empty:
-                break
-            name, kind, note = worker.ask(name)
-            results[name] = (kind, note)
-        if worker.process is not None:
-            worker.process.stdin.close()
-
-    threads = [threading.Thread(target=serve) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 KINDS = ("right", "fixed", "refused", "rejected", "wrong", "crash", "hang")
@@ -272,7 +190,8 @@ def main() -> int:
     known = cases()
     operators = {name: operator_of(name, known) for name in known}
     names = [name for name in operators if options.only in name]
-    results = run_all(names, options.jobs)
+    command = [sys.executable, __file__, "--worker"]
+    results = run_all(names, options.jobs, command, SECONDS)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1, sort_keys=True))
     if options.table:

@@ -36,8 +36,8 @@ std::string importer::sizeOf(const std::string &x, const TensorInfo &info, size_
   return staticSize(info.shape[dim]) ? info.shape[dim] : x + ".shape[" + std::to_string(dim) + "]";
 }
 
-std::vector<std::string> importer::sizesOf(const std::string &x, const TensorInfo &info, size_t first,
-                                       size_t last) {
+std::vector<std::string> importer::sizesOf(const std::string &x, const TensorInfo &info,
+                                           size_t first, size_t last) {
   std::vector<std::string> sizes;
   for (size_t i = first; i < last; ++i)
     sizes.push_back(sizeOf(x, info, i));
@@ -98,7 +98,8 @@ Text importer::inverseTanh(const Node &node, const char *argument) {
 /// Elements that replace others, which no two of them do: where something was added, the sum is
 /// the new element.
 std::string importer::replaced(const Node &node, const std::string &data, const std::string &dim,
-                     const std::string &index, const std::string &updates, const TensorInfo &info) {
+                               const std::string &index, const std::string &updates,
+                               const TensorInfo &info) {
   auto added = [&](const std::string &dtype, const std::string &what) {
     return "tsr.scatter_add(tsr.zeros(" + data + ".shape, dtype=tsr." + dtype + "), " + dim + ", " +
            index + ", " + what + ")";

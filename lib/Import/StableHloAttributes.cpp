@@ -103,8 +103,8 @@ static json::Value fieldValue(llvm::StringRef text) {
 
 /// The fields of `scatter<update_window_dims = [0], index_vector_dim = 1>`, or a word: that of
 /// `comparison_direction LT`.
-static void addFields(llvm::StringRef name, llvm::StringRef text, json::Object &fields) {
-  text = text.trim();
+static void addFields(llvm::StringRef name, const std::string &data, json::Object &fields) {
+  llvm::StringRef text = llvm::StringRef(data).trim();
   if (text.starts_with("conv<")) {
     fields[name] = json::Object{{"str", text.drop_front(5).drop_back().str()}};
     return;
@@ -119,7 +119,7 @@ static void addFields(llvm::StringRef name, llvm::StringRef text, json::Object &
     auto [field, rest] = text.split('=');
     rest = rest.ltrim();
     size_t end = rest.starts_with("[") ? rest.find(']') + 1 : rest.find(',');
-    fields[field.trim()] = fieldValue(rest.substr(0, end));
+    fields[field.trim().str()] = fieldValue(rest.substr(0, end));
     text = end >= rest.size() ? "" : rest.substr(end).ltrim(", ");
   }
 }
@@ -132,10 +132,10 @@ static void addAttribute(llvm::StringRef name, mlir::Attribute attribute, json::
       to[name] = integer.getValue().getSExtValue();
   } else if (auto number = llvm::dyn_cast<mlir::FloatAttr>(attribute)) {
     double value = number.getValueAsDouble();
-    to[name] = std::isfinite(value)
-                   ? json::Value(value)
-                   : json::Value(json::Object{
-                         {"float", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}});
+    to[name] = std::isfinite(value) ? json::Value(value)
+                                    : json::Value(json::Object{{"float", std::isnan(value) ? "nan"
+                                                                         : value > 0 ? "inf"
+                                                                                     : "-inf"}});
   } else if (auto text = llvm::dyn_cast<mlir::StringAttr>(attribute)) {
     to[name] = json::Object{{"str", json::fixUTF8(text.getValue())}};
   } else if (auto symbol = llvm::dyn_cast<mlir::FlatSymbolRefAttr>(attribute)) {
@@ -151,6 +151,9 @@ static void addAttribute(llvm::StringRef name, mlir::Attribute attribute, json::
     to[name] = std::move(list);
   } else if (auto opaque = llvm::dyn_cast<mlir::OpaqueAttr>(attribute)) {
     addFields(name, json::fixUTF8(opaque.getAttrData()), to);
+  } else if (auto fields = llvm::dyn_cast<mlir::DictionaryAttr>(attribute)) {
+    for (mlir::NamedAttribute each : fields) // of a composite
+      addAttribute(each.getName(), each.getValue(), to);
   } else if (auto several = llvm::dyn_cast<mlir::ArrayAttr>(attribute)) {
     json::Array list;
     for (mlir::Attribute each : several) {

@@ -192,9 +192,24 @@ std::optional<Data> Reader::readCall(mlir::Operation *op, llvm::StringRef callee
   return results;
 }
 
+/// A composite of CHLO that the language has, or else its decomposition.
 std::optional<Data> Reader::readComposite(mlir::Operation *op) {
-  std::string callee = textIn(attributesOf(op), "decomposition");
-  return readCall(op, callee, operandsOf(op));
+  json::Object attributes = attributesOf(op);
+  std::string name = textIn(attributes, "name");
+  if (llvm::StringRef(name).starts_with("chlo.") && operations().contains(name))
+    return readNamed(op, name, std::move(attributes));
+  return readCall(op, textIn(attributes, "decomposition"), operandsOf(op));
+}
+
+std::optional<Data> Reader::readNamed(mlir::Operation *op, const std::string &name,
+                                      json::Object attributes) {
+  Data operands = operandsOf(op);
+  if (isBad(operands) || op->getNumResults() == 0)
+    return isBad(operands) ? std::nullopt : refuse(op, "it has no result");
+  std::optional<std::vector<TensorInfo>> infos = resultsOf(op, operands);
+  if (!infos)
+    return std::nullopt;
+  return emit(name, argumentsOf(name, operands, std::move(attributes)), *infos);
 }
 
 std::optional<Data> Reader::readCustomCall(mlir::Operation *op) {
@@ -205,16 +220,13 @@ std::optional<Data> Reader::readCustomCall(mlir::Operation *op) {
   if (target == "shape_assertion" && op->getNumResults() == 0)
     return Data();
   // Operations of CHLO in a portable form.
-  std::string name = "chlo." + (llvm::StringRef(target).starts_with("mhlo.") ? target.substr(5) : "");
-  if (name == "chlo.topk")
-    name = "chlo.top_k";
-  if (!operations().contains(name) || op->getNumResults() == 0)
+  bool isPortable = llvm::StringRef(target).starts_with("mhlo.");
+  std::string name = target == "mhlo.topk" ? "chlo.top_k"
+                     : isPortable          ? "chlo." + target.substr(5)
+                                           : "";
+  if (!operations().contains(name))
     return refuse(op, "the custom call '" + target + "' is not known");
-  Data operands = operandsOf(op);
-  std::optional<std::vector<TensorInfo>> infos = resultsOf(op, operands);
-  if (!infos)
-    return std::nullopt;
-  return emit(name, argumentsOf(name, operands, std::move(attributes)), *infos);
+  return readNamed(op, name, std::move(attributes));
 }
 
 std::optional<Data> Reader::readTuple(mlir::Operation *op) {
@@ -409,6 +421,7 @@ std::optional<Datum> Reader::sizesAfter(mlir::Operation *op, const Data &operand
     return std::nullopt;
   }
   // Texts that grow without bound are not sizes.
-  bool isLong = llvm::any_of(datum.sizes, [](const std::string &text) { return text.size() > 200; });
+  bool isLong =
+      llvm::any_of(datum.sizes, [](const std::string &text) { return text.size() > 200; });
   return datum.sizes.empty() || isLong ? std::nullopt : std::optional(datum);
 }

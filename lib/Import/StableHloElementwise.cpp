@@ -144,9 +144,11 @@ static Text shiftRight(const Node &node) {
   // -2^(bits-1) is written as twice the half of it.
   std::string sign = "(" + least + " * 2)";
   std::string rest = node.let("rest", "tsr.bitwise_right_shift(" + x + ", " + n + ")");
-  std::string mask = node.let("mask", "tsr.bitwise_not(tsr.bitwise_left_shift(tsr.bitwise_right_shift("
-                                      "tsr.full(" + x + ".shape, " + sign + ", dtype=tsr." +
-                                          node.result().dtype + "), " + n + "), 1))");
+  std::string mask =
+      node.let("mask", "tsr.bitwise_not(tsr.bitwise_left_shift(tsr.bitwise_right_shift("
+                       "tsr.full(" +
+                           x + ".shape, " + sign + ", dtype=tsr." + node.result().dtype + "), " +
+                           n + "), 1))");
   return "tsr.where((" + n + " < 0) | (" + n + " >= " + width + "), 0, tsr.where(" + n + " == 0, " +
          x + ", " + rest + " & " + mask + "))";
 }
@@ -173,8 +175,8 @@ static Text leadingZeros(const Node &node) {
   int64_t bits = bitsOf(node.result().dtype);
   std::string x = node["0"];
   for (int64_t i = 1; i < bits; i *= 2)
-    x = node.let("set" + std::to_string(i), x + " | tsr.bitwise_right_shift(" + x + ", " +
-                                                std::to_string(i) + ")");
+    x = node.let("set" + std::to_string(i),
+                 x + " | tsr.bitwise_right_shift(" + x + ", " + std::to_string(i) + ")");
   std::string count = std::to_string(bits);
   return "tsr.where(" + node["0"] + " < 0, 0, " + count + " - (" + onesOf(node, x, bits) + "))";
 }

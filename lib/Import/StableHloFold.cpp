@@ -22,9 +22,7 @@ using mlir::IntegerAttr;
 /// Elements of a result that is evaluated, unless all are the same.
 static constexpr int64_t kMostEvaluated = 4096;
 
-static bool isUnsigned(mlir::Type type) {
-  return type.isUnsignedInteger() || type.isInteger(1);
-}
+static bool isUnsigned(mlir::Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
 static APInt truth(bool value) { return APInt(1, value); }
 
@@ -168,8 +166,8 @@ static Attribute unary(llvm::StringRef op, Attribute a) {
     if (op == "abs")
       return IntegerAttr::get(x.getType(), value.abs());
     if (op == "sign" && !isUnsigned(x.getType()))
-      return IntegerAttr::get(x.getType(), APInt(value.getBitWidth(),
-                                                 value.isNegative() ? -1 : !value.isZero(), true));
+      return IntegerAttr::get(
+          x.getType(), APInt(value.getBitWidth(), value.isNegative() ? -1 : !value.isZero(), true));
     return {};
   }
   APFloat value = llvm::cast<FloatAttr>(a).getValue();
@@ -196,8 +194,8 @@ static Attribute element(llvm::StringRef op, llvm::ArrayRef<Attribute> x,
   }
   if (x.size() == 1)
     return unary(op, x[0]);
-  if (x.size() != 2 || llvm::cast<mlir::TypedAttr>(x[0]).getType() !=
-                           llvm::cast<mlir::TypedAttr>(x[1]).getType())
+  if (x.size() != 2 ||
+      llvm::cast<mlir::TypedAttr>(x[0]).getType() != llvm::cast<mlir::TypedAttr>(x[1]).getType())
     return {};
   if (op == "compare") {
     std::optional<bool> holds = compare(attributes, x[0], x[1]);
@@ -209,8 +207,7 @@ static Attribute element(llvm::StringRef op, llvm::ArrayRef<Attribute> x,
     return value ? IntegerAttr::get(a.getType(), *value) : Attribute();
   }
   auto a = llvm::cast<FloatAttr>(x[0]);
-  std::optional<APFloat> value =
-      floats(op, a.getValue(), llvm::cast<FloatAttr>(x[1]).getValue());
+  std::optional<APFloat> value = floats(op, a.getValue(), llvm::cast<FloatAttr>(x[1]).getValue());
   return value ? FloatAttr::get(a.getType(), *value) : Attribute();
 }
 
@@ -252,8 +249,8 @@ static DenseElementsAttr iota(const json::Object &attributes, mlir::RankedTensor
   int64_t stride = stridesOf(to.getShape())[size_t(dim)];
   mlir::Type wide = mlir::IntegerType::get(to.getContext(), 64);
   for (int64_t i = 0; i < to.getNumElements(); ++i)
-    elements.push_back(convert(
-        IntegerAttr::get(wide, i / stride % to.getDimSize(unsigned(dim))), to.getElementType()));
+    elements.push_back(convert(IntegerAttr::get(wide, i / stride % to.getDimSize(unsigned(dim))),
+                               to.getElementType()));
   return DenseElementsAttr::get(to, elements);
 }
 
@@ -366,7 +363,7 @@ json::Array stablehlo::elementsOf(DenseElementsAttr known) {
     }
     char text[40];
     snprintf(text, sizeof text, "%.17g", llvm::cast<FloatAttr>(each).getValueAsDouble());
-    elements.push_back(json::Object{{"float", text}});
+    elements.push_back(json::Object{{"float", std::string(text)}});
   }
   return elements;
 }

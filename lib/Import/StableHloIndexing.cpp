@@ -77,7 +77,8 @@ static Text dynamicSlice(const Node &node) {
 }
 
 static Text dynamicUpdateSlice(const Node &node) {
-  std::optional<Numbers> shape = staticShape(node.tensor("0")), part = staticShape(node.tensor("1"));
+  std::optional<Numbers> shape = staticShape(node.tensor("0")),
+                         part = staticShape(node.tensor("1"));
   if (!shape || !part || shape->size() != part->size())
     return node.refuse("the sizes must be known");
   std::string text = node["1"], x = node["0"], mask;
@@ -110,8 +111,8 @@ static Text dynamicUpdateSlice(const Node &node) {
     text = node.let("moved" + d, indexed(text, dim, limited(place, size - 1)));
     Numbers own(rank, 1);
     own[dim] = all;
-    std::string inside = "((" + place + " >= 0) & (" + place + " < " + number(size) + ")).reshape(" +
-                         tupleOf(own) + ")";
+    std::string inside = "((" + place + " >= 0) & (" + place + " < " + number(size) +
+                         ")).reshape(" + tupleOf(own) + ")";
     mask += (mask.empty() ? "" : " & ") + inside;
   }
   return mask.empty() ? text : "tsr.where(" + mask + ", " + text + ", " + x + ")";
@@ -124,12 +125,12 @@ static Text dynamicUpdateSlice(const Node &node) {
 namespace {
 /// How the index vectors of a gather or scatter select windows of an operand.
 struct Windows {
-  Numbers shape;        ///< of the operand
-  Numbers sizes;        ///< of a window, for each dimension of the operand
-  Numbers batch;        ///< the shape of the index vectors
-  Numbers mapped;       ///< for each dimension of the operand its component, or -1
-  Numbers batched;      ///< for each dimension of the operand its batch dimension, or -1
-  Numbers windowDims;   ///< dimensions of the operand that are dimensions of a window
+  Numbers shape;      ///< of the operand
+  Numbers sizes;      ///< of a window, for each dimension of the operand
+  Numbers batch;      ///< the shape of the index vectors
+  Numbers mapped;     ///< for each dimension of the operand its component, or -1
+  Numbers batched;    ///< for each dimension of the operand its batch dimension, or -1
+  Numbers windowDims; ///< dimensions of the operand that are dimensions of a window
   int64_t vectorDim = 0;
   bool clamps = false; ///< starts are moved so that windows are inside
 
@@ -144,9 +145,9 @@ struct Windows {
 /// The indexed dimensions, and those of windows among them.
 struct Indices {
   std::vector<size_t> dims;
-  Numbers shape;        ///< of an index: batch, then windows
-  Texts texts;          ///< for each indexed dimension
-  Numbers windows;      ///< indexed dimensions that are dimensions of a window
+  Numbers shape;   ///< of an index: batch, then windows
+  Texts texts;     ///< for each indexed dimension
+  Numbers windows; ///< indexed dimensions that are dimensions of a window
 };
 } // namespace
 
@@ -157,7 +158,8 @@ struct Names {
 
 static std::optional<Windows> windowsOf(const Node &node, const Names &names, Numbers sizes,
                                         bool clamps) {
-  std::optional<Numbers> shape = staticShape(node.tensor("0")), indices = staticShape(node.tensor("1"));
+  std::optional<Numbers> shape = staticShape(node.tensor("0")),
+                         indices = staticShape(node.tensor("1"));
   if (!shape || !indices)
     return node.refuse("the sizes must be known");
   Windows windows;
@@ -197,7 +199,8 @@ static std::optional<Windows> windowsOf(const Node &node, const Names &names, Nu
   return windows;
 }
 
-/// A component of the index vectors, in int64, with a dimension of size 1 for each window dimension.
+/// A component of the index vectors, in int64, with a dimension of size 1 for each window
+/// dimension.
 static std::string componentOf(const Node &node, const Windows &windows, int64_t component,
                                const Numbers &shape) {
   std::string text = node["1"];
@@ -237,7 +240,8 @@ static Indices indicesOf(const Node &node, const Windows &windows) {
     auto window = llvm::find(result.windows, int64_t(dim));
     if (window != result.windows.end() && (windows.sizes[dim] > 1 || terms.empty()))
       terms.push_back(counting(windows.sizes[dim],
-                               windows.batch.size() + size_t(window - result.windows.begin()), rank));
+                               windows.batch.size() + size_t(window - result.windows.begin()),
+                               rank));
     if (terms.empty()) // an inserted dimension that no component selects
       terms.push_back("tsr.full(" + tupleOf(Numbers(rank, 1)) + ", 0, dtype=tsr.int64)");
     result.texts.push_back(node.let("index" + number(int64_t(dim)), llvm::join(terms, " + ")));
@@ -250,8 +254,8 @@ static Indices indicesOf(const Node &node, const Windows &windows) {
 //===----------------------------------------------------------------------===//
 
 static Text gather(const Node &node) {
-  Numbers sizes = node.has("2") ? node.integers("2").value_or(Numbers())
-                                : numbersOf(node, "slice_sizes", 0, 0);
+  Numbers sizes =
+      node.has("2") ? node.integers("2").value_or(Numbers()) : numbersOf(node, "slice_sizes", 0, 0);
   static const Names names = {"collapsed_slice_dims", "operand_batching_dims",
                               "start_indices_batching_dims", "start_index_map"};
   std::optional<Windows> windows = windowsOf(node, names, sizes, true);
@@ -266,8 +270,8 @@ static Text gather(const Node &node) {
     if (sizes[dim] < 0 || sizes[dim] > windows->shape[dim])
       return node.refuse(kForm);
   if (llvm::is_contained(node.result().shape, "0"))
-    return "tsr.full(" + tupleOf(node.result().shape) + ", 0, dtype=tsr." + node.result().dtype + ")" +
-           (node.result().dtype == "bool" ? " != 0" : "");
+    return "tsr.full(" + tupleOf(node.result().shape) + ", 0, dtype=tsr." + node.result().dtype +
+           ")" + (node.result().dtype == "bool" ? " != 0" : "");
   Indices indices = indicesOf(node, *windows);
   // Indexed dimensions come first; their indices are batch dimensions and windows.
   Numbers order, axes, squeezed;
@@ -344,7 +348,8 @@ static bool areUnique(const Node &node, const Windows &windows) {
   size_t width = known->size() / size_t(count);
   std::vector<Numbers> vectors;
   for (size_t i = 0; i < size_t(count); ++i)
-    vectors.push_back(Numbers(known->begin() + long(i * width), known->begin() + long((i + 1) * width)));
+    vectors.push_back(
+        Numbers(known->begin() + long(i * width), known->begin() + long((i + 1) * width)));
   llvm::sort(vectors);
   return std::adjacent_find(vectors.begin(), vectors.end()) == vectors.end();
 }
@@ -356,13 +361,13 @@ static Text compared(const Node &node, const Rows &rows, const TensorInfo &info)
       llvm::MulOverflow(pairs, rows.width, pairs) || pairs > kMostPairs)
     return node.refuse("a scatter of this size is supported only with add, or unique indices");
   std::string reducer = node.string("reducer");
-  std::string isHere = node.let(
-      "here", "(tsr.iota((" + number(rows.count) + ", " + number(rows.updated) +
-                  "), dim=0, dtype=tsr.int64) == " + rows.places + ") & " + rows.valid);
+  std::string isHere =
+      node.let("here", "(tsr.iota((" + number(rows.count) + ", " + number(rows.updated) +
+                           "), dim=0, dtype=tsr.int64) == " + rows.places + ") & " + rows.valid);
   if (reducer == "second") {
-    std::string last = node.let(
-        "last", "tsr.amax(tsr.where(" + isHere + ", tsr.iota((" + number(rows.count) + ", " +
-                    number(rows.updated) + "), dim=1, dtype=tsr.int64), -1), dim=1)");
+    std::string last = node.let("last", "tsr.amax(tsr.where(" + isHere + ", tsr.iota((" +
+                                            number(rows.count) + ", " + number(rows.updated) +
+                                            "), dim=1, dtype=tsr.int64), -1), dim=1)");
     std::string chosen = rows.updates + "[tsr.maximum(" + last + ", 0)]";
     return "tsr.where(" + last + ".reshape((-1, 1)) >= 0, " + chosen + ", " + rows.rows + ")";
   }
@@ -405,17 +410,17 @@ static Text combined(const Node &node, Rows rows, const TensorInfo &info) {
   std::string column = ".reshape((" + number(rows.updated) + ", 1))";
   std::string wide = "(" + number(rows.updated) + ", " + number(rows.width) + ")";
   // What lies outside adds nothing to row 0.
-  std::string places = node.let("places", "tsr.where(" + rows.valid + ", " + rows.places + ", 0)" + column);
+  std::string places =
+      node.let("places", "tsr.where(" + rows.valid + ", " + rows.places + ", 0)" + column);
   std::string data = isBool ? "(" + rows.updates + ").to(tsr.int32)" : rows.updates;
-  std::string updates =
-      node.let("kept", "tsr.where(" + rows.valid + column + ", " + data + ", 0)");
+  std::string updates = node.let("kept", "tsr.where(" + rows.valid + column + ", " + data + ", 0)");
   std::string index = places + ".expand(" + wide + ")";
   if (isSum)
     return "tsr.scatter_add(" + rows.rows + ", 0, " + index + ", " + updates + ")";
   std::string dtype = isBool ? "int32" : info.dtype;
   std::string hits = node.let("hits", "tsr.scatter_add(tsr.zeros((" + number(rows.count) +
-                                          ", 1), dtype=tsr.int32), 0, " + places + ", " + rows.valid +
-                                          column + ".to(tsr.int32))");
+                                          ", 1), dtype=tsr.int32), 0, " + places + ", " +
+                                          rows.valid + column + ".to(tsr.int32))");
   std::string sums = node.let("sums", "tsr.scatter_add(tsr.zeros((" + number(rows.count) + ", " +
                                           number(rows.width) + "), dtype=tsr." + dtype + "), 0, " +
                                           index + ", " + updates + ")");
@@ -474,13 +479,14 @@ static Text scatter(const Node &node) {
     places.push_back(stride == 1 ? at : at + " * " + number(stride));
   }
   auto flat = [&](const std::string &text) {
-    return "(" + text + ").expand(" + tupleOf(indices.shape) + ").reshape((" + number(rows.updated) +
-           ",))";
+    return "(" + text + ").expand(" + tupleOf(indices.shape) + ").reshape((" +
+           number(rows.updated) + ",))";
   };
   rows.places = places.empty() ? "tsr.zeros((" + number(rows.updated) + ",), dtype=tsr.int64)"
                                : flat(llvm::join(places, " + "));
   rows.places = node.let("place", rows.places);
-  rows.valid = node.let("valid", inside.empty() ? "tsr.full((" + number(rows.updated) + ",), True, dtype=tsr.bool)"
+  rows.valid = node.let("valid", inside.empty() ? "tsr.full((" + number(rows.updated) +
+                                                      ",), True, dtype=tsr.bool)"
                                                 : flat(llvm::join(inside, " & ")));
   auto shaped = [&](const std::string &x, const Numbers &by, int64_t count) {
     return x + (llvm::is_sorted(by) ? "" : ".permute(" + tupleOf(by) + ")") + ".reshape((" +

@@ -31,9 +31,9 @@ void Reader::write(Datum &datum) {
   std::string &name = written[datum.known];
   if (name.empty()) {
     if (datum.known.isSplat()) {
-      json::Array one = elementsOf(DenseElementsAttr::get(
-          mlir::RankedTensorType::get({}, datum.known.getElementType()),
-          datum.known.getSplatValue<mlir::Attribute>()));
+      json::Array one = elementsOf(
+          DenseElementsAttr::get(mlir::RankedTensorType::get({}, datum.known.getElementType()),
+                                 datum.known.getSplatValue<mlir::Attribute>()));
       name = emitOne(".full", json::Object{{"value", std::move(one.front())}}, datum.info).name;
     } else {
       name = "c" + std::to_string(weights.size());
@@ -62,8 +62,8 @@ json::Value Reader::reference(Datum &datum) {
 
 /// A known number is written as such where another operand has the type of the result.
 json::Object Reader::argumentsOf(llvm::StringRef op, Data &operands, json::Object attributes) {
-  static const llvm::StringSet<> binary = {"add",     "subtract", "multiply", "divide",  "maximum",
-                                           "minimum", "compare",  "select",   "power",   "remainder",
+  static const llvm::StringSet<> binary = {"add",     "subtract", "multiply", "divide", "maximum",
+                                           "minimum", "compare",  "select",   "power",  "remainder",
                                            "and",     "or",       "xor",      "clamp"};
   bool hasTensor = false;
   auto isNumber = [](const Datum &each) { return each.known && each.known.isSplat(); };
@@ -72,14 +72,14 @@ json::Object Reader::argumentsOf(llvm::StringRef op, Data &operands, json::Objec
     hasTensor |= !isNumber(operands[i]);
   for (size_t i = 0; i < operands.size(); ++i) {
     std::string key = std::to_string(i);
-    bool isValue = binary.contains(op) && i >= first && operands[i].name.empty() &&
-                   isNumber(operands[i]);
+    bool isValue =
+        binary.contains(op) && i >= first && operands[i].name.empty() && isNumber(operands[i]);
     if (isValue && (hasTensor || i > first) && !(op == "power" && i == 0) &&
         !(op == "clamp" && i == 1)) {
       DenseElementsAttr known = operands[i].known;
-      json::Array one = elementsOf(
-          DenseElementsAttr::get(mlir::RankedTensorType::get({}, known.getElementType()),
-                                 known.getSplatValue<mlir::Attribute>()));
+      json::Array one =
+          elementsOf(DenseElementsAttr::get(mlir::RankedTensorType::get({}, known.getElementType()),
+                                            known.getSplatValue<mlir::Attribute>()));
       attributes[key] = std::move(one.front());
     } else {
       attributes[key] = reference(operands[i]);
@@ -97,15 +97,15 @@ Data Reader::emit(llvm::StringRef op, json::Object arguments, llvm::ArrayRef<Ten
     Datum datum;
     datum.info = results[i];
     datum.name = "v" + std::to_string(number) + (i ? "_" + std::to_string(i) : "");
-    types.push_back(json::Object{{"dtype", results[i].dtype},
-                                 {"shape", json::Array(results[i].shape)}});
+    types.push_back(
+        json::Object{{"dtype", results[i].dtype}, {"shape", json::Array(results[i].shape)}});
     targets.push_back(datum.name);
     data.push_back(std::move(datum));
   }
   std::string name = "v" + std::to_string(number);
   titles[name] = title;
   nodes.push_back(json::Object{{"name", name},
-                               {"op", op},
+                               {"op", op.str()},
                                {"args", std::move(arguments)},
                                {"results", std::move(types)},
                                {"targets", std::move(targets)}});
@@ -158,9 +158,9 @@ void Reader::set(mlir::Operation *op, Data results) {
 
 std::nullopt_t Reader::refuse(mlir::Operation *op, const std::string &why) {
   unsigned line = lineOf(op->getLoc());
-  problems.push_back({op->getName().getStringRef().str() +
-                          (line ? " (line " + std::to_string(line) + ")" : ""),
-                      why});
+  problems.push_back(
+      {op->getName().getStringRef().str() + (line ? " (line " + std::to_string(line) + ")" : ""),
+       why});
   return std::nullopt;
 }
 

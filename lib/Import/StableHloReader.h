@@ -59,7 +59,8 @@ unsigned lineOf(mlir::Location loc);
 
 /// The elements of the result of an operation whose operands are known; null if it is not
 /// evaluated.
-mlir::DenseElementsAttr evaluate(llvm::StringRef op, llvm::ArrayRef<mlir::DenseElementsAttr> operands,
+mlir::DenseElementsAttr evaluate(llvm::StringRef op,
+                                 llvm::ArrayRef<mlir::DenseElementsAttr> operands,
                                  const json::Object &attributes, mlir::Type result);
 /// The elements as arguments of a node: numbers, bools, {"float": text}.
 json::Array elementsOf(mlir::DenseElementsAttr known);
@@ -132,6 +133,8 @@ private:
   std::optional<std::vector<TensorInfo>> resultsOf(mlir::Operation *op, const Data &operands);
   std::optional<Data> readCall(mlir::Operation *op, llvm::StringRef callee, Data operands);
   std::optional<Data> readComposite(mlir::Operation *op);
+  std::optional<Data> readNamed(mlir::Operation *op, const std::string &name,
+                                json::Object attributes);
   std::optional<Data> readCustomCall(mlir::Operation *op);
   std::optional<Data> readWhile(mlir::Operation *op);
   std::optional<Data> readBranches(mlir::Operation *op);

@@ -17,13 +17,50 @@ using mlir::Attribute;
 using mlir::DenseElementsAttr;
 
 bool stablehlo::isElementwise(llvm::StringRef op) {
-  static const llvm::StringSet<> names = {
-      "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "convert", "cosine",
-      "count_leading_zeros", "divide", "exponential", "exponential_minus_one", "floor", "is_finite",
-      "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate", "not", "or",
-      "popcnt", "power", "reduce_precision", "remainder", "round_nearest_afz", "round_nearest_even",
-      "rsqrt", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
-      "sine", "sqrt", "subtract", "tan", "tanh", "xor", "bitcast_convert"};
+  static const llvm::StringSet<> names = {"abs",
+                                          "add",
+                                          "and",
+                                          "atan2",
+                                          "cbrt",
+                                          "ceil",
+                                          "clamp",
+                                          "compare",
+                                          "convert",
+                                          "cosine",
+                                          "count_leading_zeros",
+                                          "divide",
+                                          "exponential",
+                                          "exponential_minus_one",
+                                          "floor",
+                                          "is_finite",
+                                          "log",
+                                          "log_plus_one",
+                                          "logistic",
+                                          "maximum",
+                                          "minimum",
+                                          "multiply",
+                                          "negate",
+                                          "not",
+                                          "or",
+                                          "popcnt",
+                                          "power",
+                                          "reduce_precision",
+                                          "remainder",
+                                          "round_nearest_afz",
+                                          "round_nearest_even",
+                                          "rsqrt",
+                                          "select",
+                                          "shift_left",
+                                          "shift_right_arithmetic",
+                                          "shift_right_logical",
+                                          "sign",
+                                          "sine",
+                                          "sqrt",
+                                          "subtract",
+                                          "tan",
+                                          "tanh",
+                                          "xor",
+                                          "bitcast_convert"};
   return names.contains(op) || (op.starts_with("chlo.") && op != "chlo.top_k");
 }
 
@@ -47,15 +84,16 @@ std::string stablehlo::operationOf(mlir::Region &region) {
   if (result == body->getArgument(1))
     return "second";
   mlir::Operation *op = result.getDefiningOp();
-  if (!op || op != &body->front() || op->getNumOperands() != 2 || op->getNextNode() != &body->back())
+  if (!op || op != &body->front() || op->getNumOperands() != 2 ||
+      op->getNextNode() != &body->back())
     return "";
-  bool isPlain = op->getOperand(0) == body->getArgument(0) &&
-                 op->getOperand(1) == body->getArgument(1);
-  bool isSwapped = op->getOperand(0) == body->getArgument(1) &&
-                   op->getOperand(1) == body->getArgument(0);
+  bool isPlain =
+      op->getOperand(0) == body->getArgument(0) && op->getOperand(1) == body->getArgument(1);
+  bool isSwapped =
+      op->getOperand(0) == body->getArgument(1) && op->getOperand(1) == body->getArgument(0);
   std::string name = nameOf(op);
-  bool isKnown = llvm::is_contained(
-      {"add", "multiply", "maximum", "minimum", "and", "or", "xor"}, name);
+  bool isKnown =
+      llvm::is_contained({"add", "multiply", "maximum", "minimum", "and", "or", "xor"}, name);
   return isKnown && (isPlain || isSwapped) ? name : "";
 }
 
@@ -66,8 +104,8 @@ std::string stablehlo::operationOf(mlir::Region &region) {
 DenseElementsAttr stablehlo::constantOf(mlir::Operation *op) {
   if (op->getName().getStringRef() != "stablehlo.constant")
     return {};
-  mlir::DictionaryAttr all = llvm::dyn_cast_or_null<mlir::DictionaryAttr>(
-      op->getPropertiesAsAttribute());
+  mlir::DictionaryAttr all =
+      llvm::dyn_cast_or_null<mlir::DictionaryAttr>(op->getPropertiesAsAttribute());
   Attribute value = all ? all.get("value") : Attribute();
   if (!value)
     value = op->getDiscardableAttr("value");
@@ -78,12 +116,12 @@ DenseElementsAttr stablehlo::constantOf(mlir::Operation *op) {
 /// given scalars.
 static std::optional<std::vector<DenseElementsAttr>>
 valuesOf(mlir::Block &body, llvm::ArrayRef<DenseElementsAttr> arguments) {
-  static const llvm::StringSet<> allowed = {"compare", "select", "and",     "or",     "not",
+  static const llvm::StringSet<> allowed = {"compare", "select",  "and",     "or",     "not",
                                             "xor",     "maximum", "minimum", "negate", "abs"};
   llvm::DenseMap<mlir::Value, DenseElementsAttr> values;
   for (size_t i = 0; i < arguments.size(); ++i)
     values[body.getArgument(unsigned(i))] = arguments[i];
-  for (mlir::Operation &op : body.without_terminator()) {
+  for (mlir::Operation &op : llvm::make_range(body.begin(), std::prev(body.end()))) {
     if (op.getNumResults() != 1 || op.getNumRegions())
       return std::nullopt;
     DenseElementsAttr value = constantOf(&op);
@@ -153,6 +191,25 @@ static bool hasPlainConstants(mlir::Block &body) {
   return true;
 }
 
+static bool isNan(DenseElementsAttr x) {
+  auto number = llvm::dyn_cast<mlir::FloatAttr>(x.getSplatValue<Attribute>());
+  return number && number.getValue().isNaN();
+}
+
+/// -1, 0, 1: whether a number is below, equal to or above another one; NaN is above all numbers.
+static int orderOfNumbers(DenseElementsAttr a, DenseElementsAttr b, bool isNanMost) {
+  if (isNan(a) || isNan(b))
+    return isNan(a) == isNan(b) ? 0 : isNan(a) == isNanMost ? 1 : -1;
+  auto type = mlir::RankedTensorType::get({}, mlir::IntegerType::get(a.getContext(), 1));
+  auto holds = [&](const char *how) {
+    json::Object attributes{{"comparison_direction", json::Object{{"str", how}}}};
+    DenseElementsAttr value = evaluate("compare", {a, b}, attributes, type);
+    return value && value.getSplatValue<bool>();
+  };
+  return holds("LT") ? -1 : holds("GT") ? 1 : 0;
+}
+
+/// The reduction keeps the order of the elements: the second index is the larger one.
 std::string stablehlo::choiceOf(mlir::Region &region) {
   mlir::Block *body = bodyOf(region);
   if (!body || body->getNumArguments() != 4 || body->back().getNumOperands() != 2 ||
@@ -161,40 +218,21 @@ std::string stablehlo::choiceOf(mlir::Region &region) {
   std::vector<DenseElementsAttr> numbers = sampleOf(body->getArgument(0).getType());
   if (DenseElementsAttr nan = scalar(body->getArgument(0).getType(), std::nan("")))
     numbers.push_back(nan);
-  bool isMost = true, isLeast = true;
+  DenseElementsAttr first = scalar(body->getArgument(1).getType(), 0);
+  DenseElementsAttr second = scalar(body->getArgument(3).getType(), 1);
+  bool isMost = first && second, isLeast = isMost;
   for (DenseElementsAttr a : numbers)
-    for (DenseElementsAttr b : numbers)
-      for (auto [i, j] : {std::pair(0.0, 1.0), std::pair(1.0, 0.0), std::pair(1.0, 1.0)}) {
-        DenseElementsAttr first = scalar(body->getArgument(1).getType(), i);
-        DenseElementsAttr second = scalar(body->getArgument(3).getType(), j);
-        if (!first || !second || body->getArgument(1).getType() != body->getArgument(3).getType())
-          return "";
-        auto found = valuesOf(*body, {a, first, b, second});
-        if (!found)
-          return "";
-        auto order = [&](const char *how) {
-          json::Object attributes{{"comparison_direction", json::Object{{"str", how}}}};
-          auto type = mlir::RankedTensorType::get(
-              {}, mlir::IntegerType::get(region.getContext(), 1));
-          DenseElementsAttr holds = evaluate("compare", {a, b}, attributes, type);
-          return holds && holds.getSplatValue<bool>();
-        };
-        auto isNan = [](DenseElementsAttr x) {
-          auto number = llvm::dyn_cast<mlir::FloatAttr>(x.getSplatValue<Attribute>());
-          return number && number.getValue().isNaN();
-        };
-        // Whether the first one is chosen, for the larger and for the smaller value.
-        bool isTie = order("EQ") || (isNan(a) && isNan(b));
-        auto chosen = [&](const char *how) {
-          return isTie ? i <= j : isNan(a) || (!isNan(b) && order(how));
-        };
-        auto agrees = [&](bool isFirst) {
-          bool sameValue = (*found)[0] == (isFirst ? a : b) || isTie;
-          return sameValue && (*found)[1] == (isFirst ? first : second);
-        };
-        isMost &= agrees(chosen("GT"));
-        isLeast &= agrees(chosen("LT"));
-      }
+    for (DenseElementsAttr b : numbers) {
+      auto found = isMost || isLeast ? valuesOf(*body, {a, first, b, second}) : std::nullopt;
+      if (!found)
+        return "";
+      auto agrees = [&](int order) {
+        bool sameValue = (*found)[0] == (order >= 0 ? a : b) || orderOfNumbers(a, b, true) == 0;
+        return sameValue && (*found)[1] == (order >= 0 ? first : second);
+      };
+      isMost &= agrees(orderOfNumbers(a, b, true));
+      isLeast &= agrees(-orderOfNumbers(a, b, false));
+    }
   return isMost == isLeast ? "" : isMost ? "argmax" : "argmin";
 }
 
@@ -218,22 +256,16 @@ static bool sortsBy(mlir::Block &body, llvm::ArrayRef<std::pair<size_t, bool>> k
              (*found)[0].getSplatValue<bool>() == before.value_or(false);
     }
     auto [operand, isDescending] = keys[k];
-    for (size_t i = 0; i < samples[k].size(); ++i)
-      for (size_t j = 0; j < samples[k].size(); ++j) {
-        DenseElementsAttr a = samples[k][i], b = samples[k][j];
+    for (DenseElementsAttr a : samples[k])
+      for (DenseElementsAttr b : samples[k]) {
         row[2 * operand] = a;
         row[2 * operand + 1] = b;
-        // -0 and 0 are equal; a total order may distinguish them.
-        bool isZero = a != b && [&](DenseElementsAttr x, DenseElementsAttr y) {
-          auto p = llvm::dyn_cast<mlir::FloatAttr>(x.getSplatValue<Attribute>());
-          auto q = llvm::dyn_cast<mlir::FloatAttr>(y.getSplatValue<Attribute>());
-          return p && q && p.getValue().isZero() && q.getValue().isZero();
-        }(a, b);
-        if (isZero)
+        int numbers = orderOfNumbers(a, b, true);
+        if (numbers == 0 && a != b) // a total order may distinguish zeros
           continue;
         std::optional<bool> order = before;
-        if (!order && i != j)
-          order = isDescending ? i > j : i < j;
+        if (!order && numbers != 0)
+          order = isDescending ? numbers > 0 : numbers < 0;
         if (!holds(k + 1, order))
           return false;
       }
@@ -248,15 +280,20 @@ std::optional<Order> stablehlo::orderOf(mlir::Region &region, size_t operands) {
       !hasPlainConstants(*body))
     return std::nullopt;
   for (size_t i = 0; i < operands; ++i)
-    for (bool isDescending : {false, true})
-      if (sortsBy(*body, {{i, isDescending}}))
-        return Order{{{i, isDescending}}};
+    for (bool isDescending : {false, true}) {
+      Order order;
+      order.keys.push_back({i, isDescending});
+      if (sortsBy(*body, order.keys))
+        return order;
+    }
   for (size_t i = 0; i < operands && operands <= 4; ++i)
     for (size_t j = 0; j < operands; ++j)
       for (int directions = 0; directions < 4; ++directions) {
-        std::pair<size_t, bool> keys[] = {{i, directions & 1}, {j, (directions & 2) != 0}};
-        if (i != j && sortsBy(*body, keys))
-          return Order{{keys[0], keys[1]}};
+        Order order;
+        order.keys.push_back({i, (directions & 1) != 0});
+        order.keys.push_back({j, (directions & 2) != 0});
+        if (i != j && sortsBy(*body, order.keys))
+          return order;
       }
   return std::nullopt;
 }

@@ -14,7 +14,7 @@ using namespace tessera::stablehlo;
 /// A window of this size is not combined element by element.
 static constexpr int64_t kLongWindow = 17;
 
-static json::Object textObject(llvm::StringRef text) { return json::Object{{"str", text}}; }
+static json::Object textObject(llvm::StringRef text) { return json::Object{{"str", text.str()}}; }
 
 /// Whether the language reduces elements of a type so.
 static bool canReduce(llvm::StringRef kind, llvm::StringRef dtype) {
@@ -52,9 +52,9 @@ std::optional<Data> Reader::applyRegion(mlir::Operation *of, mlir::Region &regio
     if (result.rank() == own.size())
       continue;
     TensorInfo info{result.info.dtype, own};
-    result = emitOne("broadcast_in_dim",
-                     json::Object{{"0", reference(result)}, {"broadcast_dimensions", json::Array()}},
-                     info);
+    result = emitOne(
+        "broadcast_in_dim",
+        json::Object{{"0", reference(result)}, {"broadcast_dimensions", json::Array()}}, info);
   }
   return results;
 }

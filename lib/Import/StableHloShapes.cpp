@@ -95,7 +95,8 @@ static Text concatenate(const Node &node) {
     parts.push_back(node[std::to_string(i)]);
   if (parts.empty() || !node.dim("dimension", node.result().rank()))
     return node.refuse("the dimension is not one of the operands");
-  return parts.size() == 1 ? parts[0] : "tsr.cat(" + tupleOf(parts) + ", dim=" + node["dimension"] + ")";
+  return parts.size() == 1 ? parts[0]
+                           : "tsr.cat(" + tupleOf(parts) + ", dim=" + node["dimension"] + ")";
 }
 
 static Text reverse(const Node &node) {
@@ -122,7 +123,8 @@ Text tessera::stablehlo::padded(const Node &node, std::string x, std::vector<std
   constexpr int64_t most = int64_t(1) << 40;
   size_t rank = shape.size();
   for (const Numbers *each : {&low, &high, &inside})
-    if (each->size() != rank || llvm::any_of(*each, [](int64_t n) { return n > most || n < -most; }))
+    if (each->size() != rank ||
+        llvm::any_of(*each, [](int64_t n) { return n > most || n < -most; }))
       return node.refuse("the padding does not fit the dimensions");
   for (size_t dim = 0; dim < rank; ++dim) {
     std::optional<int64_t> size = staticSize(shape[dim]);
@@ -187,8 +189,8 @@ static bool isIdentity(const std::string &reducer, llvm::StringRef value, const 
   double number = 0;
   bool isNumber = !value.getAsDouble(number);
   if (info.dtype == "bool")
-    return value == (reducer == "multiply" || reducer == "and" || reducer == "minimum" ? "True"
-                                                                                       : "False");
+    return value ==
+           (reducer == "multiply" || reducer == "and" || reducer == "minimum" ? "True" : "False");
   if (reducer == "add" || reducer == "multiply")
     return isNumber && number == (reducer == "add" ? 0 : 1);
   if (info.isFloat())
@@ -302,7 +304,7 @@ static Text einsum(const Node &node, const Numbers (&batch)[2], const Numbers (&
       return node.refuse("the dimensions are not those of the operands");
     letters[side].resize(infos[side]->rank(), ' ');
   }
-  auto shared = [&](const Numbers (&dims)[2], bool isKept) {
+  auto shared = [&](const Numbers(&dims)[2], bool isKept) {
     for (size_t i = 0; i < dims[0].size(); ++i, ++next) {
       letters[0][size_t(dims[0][i])] = letters[1][size_t(dims[1][i])] = next;
       result += isKept ? std::string(1, next) : "";
@@ -318,8 +320,8 @@ static Text einsum(const Node &node, const Numbers (&batch)[2], const Numbers (&
   bool isMatmul = letters[0].size() >= 2 && letters[1].size() == letters[0].size() &&
                   contracted[0].size() == 1 && batch[0].size() + 2 == letters[0].size() &&
                   contracted[0][0] + 1 == int64_t(letters[0].size()) &&
-                  contracted[1][0] + 2 == int64_t(letters[1].size()) &&
-                  llvm::is_sorted(batch[0]) && batch[0] == batch[1];
+                  contracted[1][0] + 2 == int64_t(letters[1].size()) && llvm::is_sorted(batch[0]) &&
+                  batch[0] == batch[1];
   return isMatmul ? x + " @ " + y
                   : "tsr.einsum('" + letters[0] + "," + letters[1] + "->" + result + "', " + x +
                         ", " + y + ")";
@@ -348,7 +350,9 @@ struct Features {
   std::vector<std::string> shape; ///< of a vector of features
   Numbers others;
 
-  std::string operator()(const std::string &x) const { return x + ".reshape(" + tupleOf(shape) + ")"; }
+  std::string operator()(const std::string &x) const {
+    return x + ".reshape(" + tupleOf(shape) + ")";
+  }
 };
 } // namespace
 

@@ -26,8 +26,8 @@ const Table &operations();
 
 /// A list of numbers among the attributes; zeros or ones if it is missing.
 Numbers numbersOf(const Node &node, llvm::StringRef name, size_t count, int64_t otherwise);
-/// `x` with `low` and `high` elements of `value` at the ends of each dimension, and `inside` between
-/// neighbours. Negative amounts remove elements.
+/// `x` with `low` and `high` elements of `value` at the ends of each dimension, and `inside`
+/// between neighbours. Negative amounts remove elements.
 Text padded(const Node &node, std::string x, std::vector<std::string> shape, const Numbers &low,
             const Numbers &high, const Numbers &inside, const std::string &value);
 /// The elements of `x`, of type `info`, reduced by the reducer of the node.

@@ -76,7 +76,8 @@ static Text convolution(const Node &node) {
   auto [middle, right] = rest.split("]->[");
   std::optional<Numbers> x = orderOf(left, "b", "f"), w = orderOf(middle, "o", "i"),
                          y = orderOf(right, "b", "f");
-  std::optional<Numbers> xShape = staticShape(node.tensor("0")), wShape = staticShape(node.tensor("1"));
+  std::optional<Numbers> xShape = staticShape(node.tensor("0")),
+                         wShape = staticShape(node.tensor("1"));
   if (!x || !w || !y || !xShape || !wShape || x->size() != xShape->size() ||
       w->size() != wShape->size() || y->size() != x->size() || w->size() != x->size())
     return node.refuse("the dimensions must be known");
@@ -315,8 +316,8 @@ static Text selectAndScatter(const Node &node) {
     std::string here = std::to_string(linear);
     if (best.empty()) {
       best = next, known = isInside;
-      place = node.let("place" + n, "tsr.full(" + tupleOf(*source) + ", " + here +
-                                        ", dtype=tsr.int64)");
+      place = node.let("place" + n,
+                       "tsr.full(" + tupleOf(*source) + ", " + here + ", dtype=tsr.int64)");
       continue;
     }
     std::string keeps = best + " " + sign->second + " " + next;
