@@ -121,6 +121,12 @@ valuesOf(mlir::Block &body, llvm::ArrayRef<DenseElementsAttr> arguments) {
   llvm::DenseMap<mlir::Value, DenseElementsAttr> values;
   for (size_t i = 0; i < arguments.size(); ++i)
     values[body.getArgument(unsigned(i))] = arguments[i];
+  // Constants may be those of the function around the region.
+  auto valueOf = [&](mlir::Value value) {
+    mlir::Operation *op = value.getDefiningOp();
+    DenseElementsAttr outer = op && op->getBlock() != &body ? constantOf(op) : DenseElementsAttr();
+    return outer ? outer : values.lookup(value);
+  };
   for (mlir::Operation &op : llvm::make_range(body.begin(), std::prev(body.end()))) {
     if (op.getNumResults() != 1 || op.getNumRegions())
       return std::nullopt;
@@ -130,7 +136,7 @@ valuesOf(mlir::Block &body, llvm::ArrayRef<DenseElementsAttr> arguments) {
     if (!value) {
       std::vector<DenseElementsAttr> operands;
       for (mlir::Value each : op.getOperands())
-        operands.push_back(values.lookup(each));
+        operands.push_back(valueOf(each));
       if (llvm::is_contained(operands, DenseElementsAttr()))
         return std::nullopt;
       value = evaluate(nameOf(&op), operands, attributesOf(&op), op.getResult(0).getType());
@@ -141,7 +147,7 @@ valuesOf(mlir::Block &body, llvm::ArrayRef<DenseElementsAttr> arguments) {
   }
   std::vector<DenseElementsAttr> results;
   for (mlir::Value each : body.back().getOperands()) {
-    results.push_back(values.lookup(each));
+    results.push_back(valueOf(each));
     if (!results.back())
       return std::nullopt;
   }
@@ -177,17 +183,22 @@ static std::vector<DenseElementsAttr> sampleOf(mlir::Type type) {
 
 /// Whether constants are only those between which the sample has numbers.
 static bool hasPlainConstants(mlir::Block &body) {
-  for (mlir::Operation &op : body)
-    if (DenseElementsAttr value = constantOf(&op)) {
-      if (!value.isSplat())
-        return false;
-      if (auto number = llvm::dyn_cast<mlir::FloatAttr>(value.getSplatValue<Attribute>()))
-        if (double x = number.getValueAsDouble(); std::isfinite(x) && x != 0)
-          return false;
-      if (auto number = llvm::dyn_cast<mlir::IntegerAttr>(value.getSplatValue<Attribute>()))
-        if (!number.getValue().isZero() && !number.getValue().isOne())
-          return false;
+  auto isPlain = [](DenseElementsAttr value) {
+    if (!value.isSplat())
+      return false;
+    auto number = llvm::dyn_cast<mlir::FloatAttr>(value.getSplatValue<Attribute>());
+    if (!number) {
+      llvm::APInt integer = value.getSplatValue<llvm::APInt>();
+      return integer.isZero() || integer.isOne();
     }
+    double x = number.getValueAsDouble();
+    return !std::isfinite(x) || x == 0;
+  };
+  for (mlir::Operation &op : body)
+    for (mlir::Value each : op.getOperands())
+      if (mlir::Operation *source = each.getDefiningOp())
+        if (DenseElementsAttr value = constantOf(source); value && !isPlain(value))
+          return false;
   return true;
 }
 

@@ -250,7 +250,7 @@ static Text reduce(const Node &node) {
   if (!text)
     return std::nullopt;
   // The sum of integers is wider than they are.
-  bool isWider = *text != "" && llvm::StringRef(x->dtype).starts_with("int");
+  bool isWider = !x->isFloat() && x->dtype != "bool";
   return withInitial(node, isWider ? converted(*text, node) : *text, *x);
 }
 

@@ -87,13 +87,7 @@ static Text convolution(const Node &node) {
   int64_t batches = node.integer("batch_group_count").value_or(1);
   if (!windows || rank > 3 || groups < 1 || batches < 1 || (groups > 1 && batches > 1))
     return windows ? node.refuse("only up to three spatial dimensions are supported") : Text();
-  bool isFloat = node.result().isFloat();
-  auto operand = [&](const char *name) {
-    return isFloat ? asResult(node, name) : node[name] + ".to(tsr.fp64)";
-  };
-  if (!isFloat && (node.tensor("0")->dtype == "int64" || node.tensor("0")->dtype == "int32"))
-    return node.refuse("convolutions of wide integers are not supported");
-  std::string input = permuted(operand("0"), *x), kernel = permuted(operand("1"), *w);
+  std::string input = permuted(asResult(node, "0"), *x), kernel = permuted(asResult(node, "1"), *w);
   Numbers reversed, reversal = numbersOf(node, "window_reversal", rank, 0);
   for (size_t i = 0; i < rank && i < reversal.size(); ++i)
     if (reversal[i])
@@ -146,7 +140,7 @@ static Text convolution(const Node &node) {
   for (size_t i = 0; i < y->size(); ++i)
     back[size_t((*y)[i])] = int64_t(i);
   call = permuted(call, back);
-  return isFloat ? call : converted(call, node);
+  return call;
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,7 +31,7 @@ def _answer(data: bytes) -> dict[str, Any]:
         answer = _imported(data)
     else:
         answer = _imported(data)
-        if _PRETTY.search(answer.get("error", "")):
+        if b"hlo." in data and _PRETTY.search(answer.get("error", "")):
             data = generic(data)
             answer = _imported(data)
     names = [what for what, _ in answer.get("unsupported", ())]
