@@ -26,11 +26,16 @@ static bool isBad(const Data &data) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+static std::string titleOf(mlir::Operation *op) {
+  llvm::StringRef name = op->getName().getStringRef();
+  return name == kCall ? "func.call" : name.str();
+}
+
 bool Reader::isTooLong() const { return nodes.size() > kMostNodes || steps > kMostSteps; }
 
 void Reader::read(mlir::Operation *op) {
   unsigned line = lineOf(op->getLoc());
-  title = op->getName().getStringRef().str() + (line ? " (line " + std::to_string(line) + ")" : "");
+  title = titleOf(op) + (line ? " (line " + std::to_string(line) + ")" : "");
   for (mlir::Value each : op->getOperands())
     if (!values.count(each)) { // of a block that is not read
       refuse(op, "it reads a value that nothing computes");
@@ -42,11 +47,8 @@ void Reader::read(mlir::Operation *op) {
 }
 
 std::optional<Data> Reader::readOperation(mlir::Operation *op) {
-  llvm::StringRef full = op->getName().getStringRef();
-  if (full == "func.call") {
-    auto call = llvm::cast<mlir::func::CallOp>(op);
-    return readCall(op, call.getCallee(), operandsOf(op));
-  }
+  if (op->getName().getStringRef() == kCall)
+    return readCall(op, textIn(attributesOf(op), "callee"), operandsOf(op));
   std::string name = nameOf(op);
   // What only passes values on may pass those that are not supported.
   if (name == "optimization_barrier")

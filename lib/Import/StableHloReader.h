@@ -20,6 +20,9 @@ namespace tessera::stablehlo {
 using importer::TensorInfo;
 namespace json = llvm::json;
 
+/// A call in place of `func.call`, which MLIR verifies.
+inline constexpr llvm::StringLiteral kCall = "tessera.call";
+
 /// A value of the module.
 struct Datum {
   mlir::Type type;

@@ -253,19 +253,33 @@ static bool sortsBy(mlir::Block &body, llvm::ArrayRef<std::pair<size_t, bool>> k
   std::vector<std::vector<DenseElementsAttr>> samples;
   for (auto [operand, isDescending] : keys)
     samples.push_back(sampleOf(body.getArgument(unsigned(2 * operand)).getType()));
-  std::vector<DenseElementsAttr> row(2 * operands);
-  for (size_t i = 0; i < operands; ++i)
-    row[2 * i] = row[2 * i + 1] = scalar(body.getArgument(unsigned(2 * i)).getType(), 0);
-  if (llvm::is_contained(row, DenseElementsAttr()))
-    return false;
+  // The other operands must not matter.
+  std::vector<std::vector<DenseElementsAttr>> others;
+  for (auto [first, second] : {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0)}) {
+    std::vector<DenseElementsAttr> &pair = others.emplace_back();
+    for (size_t i = 0; i < operands; ++i) {
+      mlir::Type type = body.getArgument(unsigned(2 * i)).getType();
+      pair.push_back(scalar(type, first));
+      pair.push_back(scalar(type, second));
+    }
+    if (llvm::is_contained(pair, DenseElementsAttr()))
+      return false;
+  }
+  std::vector<DenseElementsAttr> row = others.front();
   // Pairs of numbers for each key, the first key outermost.
   std::function<bool(size_t, std::optional<bool>)> holds = [&](size_t k,
                                                                std::optional<bool> before) {
-    if (k == keys.size()) {
-      auto found = valuesOf(body, row);
-      return found && found->size() == 1 && (*found)[0].getElementType().isInteger(1) &&
-             (*found)[0].getSplatValue<bool>() == before.value_or(false);
-    }
+    if (k == keys.size())
+      return llvm::all_of(others, [&](const std::vector<DenseElementsAttr> &pair) {
+        for (size_t i = 0; i < operands; ++i)
+          if (llvm::none_of(keys, [&](auto key) { return key.first == i; })) {
+            row[2 * i] = pair[2 * i];
+            row[2 * i + 1] = pair[2 * i + 1];
+          }
+        auto found = valuesOf(body, row);
+        return found && found->size() == 1 && (*found)[0].getElementType().isInteger(1) &&
+               (*found)[0].getSplatValue<bool>() == before.value_or(false);
+      });
     auto [operand, isDescending] = keys[k];
     for (DenseElementsAttr a : samples[k])
       for (DenseElementsAttr b : samples[k]) {

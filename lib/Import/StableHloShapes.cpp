@@ -119,7 +119,7 @@ static std::string padsOf(const Numbers &low, const Numbers &high) {
 
 Text tessera::stablehlo::padded(const Node &node, std::string x, std::vector<std::string> shape,
                                 const Numbers &low, const Numbers &high, const Numbers &inside,
-                                const std::string &value) {
+                                const std::string &value, const char *name) {
   constexpr int64_t most = int64_t(1) << 40;
   size_t rank = shape.size();
   for (const Numbers *each : {&low, &high, &inside})
@@ -139,9 +139,9 @@ Text tessera::stablehlo::padded(const Node &node, std::string x, std::vector<std
     int64_t all = *size * (inside[dim] + 1);
     std::vector<std::string> merged = shape;
     merged[dim] = std::to_string(all);
-    x = node.let("spread" + std::to_string(dim),
-                 "tsr.pad(" + x + ".reshape(" + tupleOf(split) + "), " + padsOf(before, after) +
-                     ", value=" + value + ").reshape(" + tupleOf(merged) + ")");
+    x = node.let(name + std::to_string(dim), "tsr.pad(" + x + ".reshape(" + tupleOf(split) + "), " +
+                                                 padsOf(before, after) + ", value=" + value +
+                                                 ").reshape(" + tupleOf(merged) + ")");
     x = indexed(x, dim, ":" + std::to_string(all - inside[dim]));
     shape[dim] = std::to_string(all - inside[dim]);
   }
@@ -175,7 +175,7 @@ static Text pad(const Node &node) {
     return padded(node, node["0"], shape, low, high, inside, (*value)[0]);
   Text data = padded(node, node["0"], shape, low, high, inside, x->dtype == "bool" ? "False" : "0");
   std::string ones = node.let("inner", "tsr.full(" + tupleOf(shape) + ", True, dtype=tsr.bool)");
-  Text mask = data ? padded(node, ones, shape, low, high, inside, "False") : std::nullopt;
+  Text mask = data ? padded(node, ones, shape, low, high, inside, "False", "mask") : std::nullopt;
   return mask ? Text("tsr.where(" + *mask + ", " + *data + ", " + node["1"] + ")") : std::nullopt;
 }
 

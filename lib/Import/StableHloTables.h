@@ -29,7 +29,8 @@ Numbers numbersOf(const Node &node, llvm::StringRef name, size_t count, int64_t 
 /// `x` with `low` and `high` elements of `value` at the ends of each dimension, and `inside`
 /// between neighbours. Negative amounts remove elements.
 Text padded(const Node &node, std::string x, std::vector<std::string> shape, const Numbers &low,
-            const Numbers &high, const Numbers &inside, const std::string &value);
+            const Numbers &high, const Numbers &inside, const std::string &value,
+            const char *name = "spread");
 /// The elements of `x`, of type `info`, reduced by the reducer of the node.
 Text reduced(const Node &node, const std::string &x, const TensorInfo &info,
              const std::string &dims);

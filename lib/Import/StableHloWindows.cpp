@@ -81,6 +81,8 @@ static Text convolution(const Node &node) {
   if (!x || !w || !y || !xShape || !wShape || x->size() != xShape->size() ||
       w->size() != wShape->size() || y->size() != x->size() || w->size() != x->size())
     return node.refuse("the dimensions must be known");
+  if (llvm::is_contained(node.result().shape, "0"))
+    return "tsr.zeros(" + tupleOf(node.result().shape) + ", dtype=tsr." + node.result().dtype + ")";
   size_t rank = x->size() - 2;
   std::optional<Windows> windows = windowsOf(node, rank, "lhs_dilation", "rhs_dilation");
   int64_t groups = node.integer("feature_group_count").value_or(1);
