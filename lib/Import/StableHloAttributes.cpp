@@ -210,3 +210,10 @@ unsigned stablehlo::lineOf(mlir::Location loc) {
         return line;
   return 0;
 }
+
+std::string stablehlo::titleOf(mlir::Operation *op) {
+  llvm::StringRef name = op->getName().getStringRef();
+  unsigned line = lineOf(op->getLoc());
+  return (name == kCall ? "func.call" : name.str()) +
+         (line ? " (line " + std::to_string(line) + ")" : "");
+}

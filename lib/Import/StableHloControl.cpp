@@ -26,16 +26,10 @@ static bool isBad(const Data &data) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-static std::string titleOf(mlir::Operation *op) {
-  llvm::StringRef name = op->getName().getStringRef();
-  return name == kCall ? "func.call" : name.str();
-}
-
 bool Reader::isTooLong() const { return nodes.size() > kMostNodes || steps > kMostSteps; }
 
 void Reader::read(mlir::Operation *op) {
-  unsigned line = lineOf(op->getLoc());
-  title = titleOf(op) + (line ? " (line " + std::to_string(line) + ")" : "");
+  title = titleOf(op);
   for (mlir::Value each : op->getOperands())
     if (!values.count(each)) { // of a block that is not read
       refuse(op, "it reads a value that nothing computes");

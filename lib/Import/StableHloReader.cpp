@@ -157,10 +157,7 @@ void Reader::set(mlir::Operation *op, Data results) {
 }
 
 std::nullopt_t Reader::refuse(mlir::Operation *op, const std::string &why) {
-  unsigned line = lineOf(op->getLoc());
-  problems.push_back(
-      {op->getName().getStringRef().str() + (line ? " (line " + std::to_string(line) + ")" : ""),
-       why});
+  problems.push_back({titleOf(op), why});
   return std::nullopt;
 }
 

@@ -53,6 +53,8 @@ json::Object attributesOf(mlir::Operation *op);
 std::optional<std::vector<int64_t>> numbersIn(const json::Object &attributes, llvm::StringRef name);
 /// `stablehlo.add` without the dialect, `chlo.erf` with it.
 std::string nameOf(mlir::Operation *op);
+/// The name of an operation and its line, for messages.
+std::string titleOf(mlir::Operation *op);
 /// The line of an operation; 0 if its text has none.
 unsigned lineOf(mlir::Location loc);
 
