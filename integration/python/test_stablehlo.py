@@ -311,6 +311,20 @@ def test_constants():
     np.testing.assert_array_equal(found, x * w)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_large_constants_of_bools(is_packed):
+    mask = RNG.integers(0, 2, 300).astype(bool)
+    data = (np.packbits(mask, bitorder="little") if is_packed else mask).tobytes().hex().upper()
+    kind, bools = tensor((300,)), tensor((300,), "i1")
+    body = (
+        f'%c = "stablehlo.constant"() <{{value = dense<"0x{data}"> : {bools}}}> : () -> {bools}\n  '
+        + op("stablehlo.select", [f"%c: {bools}", f"%x0: {kind}", f"%x1: {kind}"], kind)
+    )
+    x, y = normal(300), normal(300)
+    found = tsr.from_stablehlo(module(body, [kind, kind], [kind]))(x, y)
+    np.testing.assert_array_equal(found, np.where(mask, x, y))
+
+
 def test_sizes_that_vary():
     kind = "tensor<?x4xf32>"
     body = op("stablehlo.add", [f"%x0: {kind}", f"%x0: {kind}"], kind)
@@ -416,6 +430,14 @@ def test_damaged_texts(monkeypatch):
             tsr.from_stablehlo(text)
         except tsr.TesseraError:
             pass
+
+
+def test_attributes_of_other_types():
+    """Integers of no bits, and lists that are none."""
+    for value in ("0 : i0", "99999999999999999999 : i128", "dense<1> : tensor<2x0xi0>", '"x"'):
+        body = op("stablehlo.iota", [], tensor((4,)), f"iota_dimension = {value}")
+        with pytest.raises(tsr.CompileError):
+            tsr.from_stablehlo(module(body, [], [tensor((4,))]))
 
 
 def test_command(tmp_path):

@@ -79,7 +79,8 @@ std::optional<TensorInfo> stablehlo::infoOf(mlir::Type type, std::string &reason
 static json::Value listOf(mlir::DenseIntElementsAttr dense) {
   json::Array list;
   if (dense.getType().hasStaticShape() && dense.getNumElements() <= kMostNumbers &&
-      dense.getElementType().getIntOrFloatBitWidth() <= 64)
+      dense.getElementType().isIntOrFloat() &&
+      dense.getElementType().getIntOrFloatBitWidth() - 1 < 64)
     for (const llvm::APInt &each : dense.getValues<llvm::APInt>())
       list.push_back(each.getBitWidth() == 1 ? each.getZExtValue() : each.getSExtValue());
   return list;
@@ -128,7 +129,8 @@ static void addAttribute(llvm::StringRef name, mlir::Attribute attribute, json::
   if (auto flag = llvm::dyn_cast<mlir::BoolAttr>(attribute)) {
     to[name] = flag.getValue();
   } else if (auto integer = llvm::dyn_cast<mlir::IntegerAttr>(attribute)) {
-    if (integer.getValue().getSignificantBits() <= 64)
+    unsigned bits = integer.getValue().getBitWidth(); // i0 has none
+    if (bits > 0 && integer.getValue().getSignificantBits() <= 64)
       to[name] = integer.getValue().getSExtValue();
   } else if (auto number = llvm::dyn_cast<mlir::FloatAttr>(attribute)) {
     double value = number.getValueAsDouble();

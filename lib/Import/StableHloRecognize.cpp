@@ -109,7 +109,8 @@ DenseElementsAttr stablehlo::constantOf(mlir::Operation *op) {
   Attribute value = all ? all.get("value") : Attribute();
   if (!value)
     value = op->getDiscardableAttr("value");
-  return llvm::dyn_cast_or_null<DenseElementsAttr>(value);
+  auto known = llvm::dyn_cast_or_null<DenseElementsAttr>(value);
+  return known && !dtypeOf(known.getElementType()).empty() ? known : DenseElementsAttr();
 }
 
 /// The results of a region that compares, selects, takes the larger or smaller value or a sign, for

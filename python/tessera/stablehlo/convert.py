@@ -91,27 +91,32 @@ def generic(data: bytes, expands: bool = False) -> bytes:
                 passmanager.PassManager.parse(
                     "builtin.module(func.func(chlo-legalize-to-stablehlo))"
                 ).run(module.operation)
-            text = module.operation.get_asm(
+            return module.operation.get_asm(
                 print_generic_op_form=True, enable_debug_info=True, binary=True
             )
-            return _BOOLS.sub(_packed, text)
         except Exception as error:
             lines = [line for line in str(error).splitlines() if "error:" in line]
             text = (lines or [str(error) or type(error).__name__])[0].strip()
             raise CompileError(f"the module is not valid: {text}") from None
 
 
-# Large constants of bools are a byte for each element, or a bit in older versions of MLIR.
-_BOOLS = re.compile(rb'dense<"0x([0-9A-F]+)"> : tensor<([\dx]+)xi1>')
+# Large constants of bools are a byte for each element, or a bit in other versions of MLIR.
+_BOOLS = re.compile(rb'dense<"0x([0-9A-Fa-f]+)"> *: *tensor<([\dx]+)xi1>')
+
+
+def packed(text: bytes) -> bytes:
+    """The text with a bit for each element of such a constant."""
+    return _BOOLS.sub(_packed, text)
 
 
 def _packed(match: re.Match[bytes]) -> bytes:
-    data = bytes.fromhex(match[1].decode())
-    count = math.prod(int(size) for size in match[2].split(b"x"))
-    if len(data) != count or count <= 8:
+    data = match[1]
+    count = math.prod(int(size) for size in match[2].split(b"x") if size)
+    if len(data) != 2 * count or count <= 8:
         return match[0]
-    bits = np.packbits(np.frombuffer(data, np.uint8) != 0, bitorder="little").tobytes()
-    return match[0].replace(match[1], bits.hex().upper().encode())
+    elements = np.frombuffer(bytes.fromhex(data.decode()), np.uint8) != 0
+    bits = np.packbits(elements, bitorder="little").tobytes()
+    return match[0].replace(data, bits.hex().upper().encode())
 
 
 def is_installed() -> bool:

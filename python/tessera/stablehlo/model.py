@@ -13,7 +13,7 @@ from .. import _tessera, compiler
 from ..errors import CompileError
 from ..models import ImportedModel
 from ..types import BY_NAME
-from .convert import BYTECODE, generic, is_installed, read
+from .convert import BYTECODE, generic, is_installed, packed, read
 
 # What MLIR says about operations and attributes in the form of a dialect that it does not have.
 _PRETTY = re.compile(r"custom op|not found for custom|unregistered dialect|dialect .* not found")
@@ -21,7 +21,7 @@ _PRETTY = re.compile(r"custom op|not found for custom|unregistered dialect|diale
 
 def _imported(text: bytes) -> dict[str, Any]:
     compiler.load()
-    return json.loads(_tessera.import_stablehlo(text))
+    return json.loads(_tessera.import_stablehlo(packed(text)))
 
 
 def _answer(data: bytes) -> dict[str, Any]:
