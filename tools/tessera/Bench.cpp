@@ -2,8 +2,9 @@
 //
 // The peers that Tessera is timed beside are libraries of Python, and so are the arrays that
 // kernels are tuned and profiled with and the readers of models: the commands are parts of the
-// Python package, tessera.bench, tessera.profile, tessera.tune, tessera.importing and tessera.traces.
-// This finds a Python and the package that lies beside this program, and becomes that process.
+// Python package, tessera.bench, tessera.profile, tessera.tune, tessera.importing and
+// tessera.traces. This finds a Python and the package that lies beside this program, and becomes
+// that process.
 //
 //===----------------------------------------------------------------------===//
 #include "Commands.h"

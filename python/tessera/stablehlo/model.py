@@ -40,7 +40,7 @@ def _answer(data: bytes) -> dict[str, Any]:
             expanded = _imported(generic(data, expands=True))
         except CompileError:
             return answer
-        if not expanded.get("unsupported", True):
+        if "error" not in expanded:
             return expanded
     return answer
 
