@@ -26,6 +26,7 @@ CHANGES = {
     "window": "scores = tsr.where((j <= i) & (j > i - 100), scores, -tsr.inf)",
     "soft cap": "scores = tsr.tanh(scores / 5.0) * 5.0",
     "document": "scores = tsr.where(more[:, None] == more[None, :], scores, -tsr.inf)",
+    "holes": "scores = tsr.where((abs(i - j) < 40) | (j < 20) | (i < 9), scores, -tsr.inf)",
     "slope": "scores = tsr.where(j <= i, scores - 0.01 * (i - j), -tsr.inf)",
 }
 
