@@ -108,10 +108,10 @@ def main() -> None:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     args = parser.parse_args()
     torch._dynamo.config.recompile_limit = 64
-    print("| mask | live | Tessera, us | FlexAttention, us | ratio |\n| --- | --- | --- | --- | --- |")
-    ratios = [
-        measure(one, args.heads, args.size, args.depth, args.device) for one in args.only
-    ]
+    print(
+        "| mask | live | Tessera, us | FlexAttention, us | ratio |\n| --- | --- | --- | --- | --- |"
+    )
+    ratios = [measure(one, args.heads, args.size, args.depth, args.device) for one in args.only]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     print(f"geometric mean {mean:.2f}, least {min(ratios):.2f}")
 

@@ -34,6 +34,7 @@ HOLES = {
     "local_and_global": "(abs(i - j) < 7) | (j < 4) | (i < 2)",
     "blocks": "(i // 16 - j // 16) % 3 == 0",
     "two_dimensions": "(abs(i // 8 - j // 8) <= 2) & (abs(i % 8 - j % 8) <= 3)",
+    "scaled": "abs(i - 32 * (j // 32)) < 16",
     "bands": "(i - j) % 50 < 9",
     "halves": "(i >= 70) == (j >= 70)",
     "folded": "tsr.where(i >= 70, i - 70, i) // 9 >= tsr.minimum(j, 150 - j) // 9",
@@ -102,6 +103,14 @@ def test_mask_of_documents_and_positions():
     )
     documents = np.random.default_rng(7).integers(0, 5, 13).repeat(11)
     check(f, *inputs(1, 2, 143, 143, 16), documents.astype(np.int32))
+
+
+def test_mask_of_data_that_overflow():
+    """Differences of bytes wrap around; bounds of a block must not."""
+    f = attention("s = tsr.where(d.unsqueeze(1) - d < 9, s, -tsr.inf)", arguments="q, k, v, d")
+    numbers = np.random.default_rng(8).integers(-128, 128, 143).astype(np.int8)
+    numbers[::2] = 100
+    check(f, *inputs(1, 2, 143, 143, 16), numbers)
 
 
 def test_lengths():

@@ -66,13 +66,13 @@ bool isRunning(const KernelPlan &plan, Expr e, unsigned pass) {
   return found;
 }
 
-bool readsData(Expr e) {
+} // namespace
+
+bool tessera::readsData(Expr e) {
   bool reads = false;
   visitExprs({e}, [&](Expr x) { reads |= x->kind == ExprNode::Load; });
   return reads;
 }
-
-} // namespace
 
 bool tessera::isDecided(Expr e) {
   bool reduces = false;

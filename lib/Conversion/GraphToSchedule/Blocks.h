@@ -18,6 +18,9 @@ struct Blocks {
   std::set<Expr> masks;
 };
 
+/// Whether an expression depends on elements in memory.
+bool readsData(Expr e);
+
 /// Whether bounds over a block can decide a condition: comparisons of integers, and bools.
 bool isDecided(Expr condition);
 

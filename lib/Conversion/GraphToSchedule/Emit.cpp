@@ -380,8 +380,17 @@ private:
                   emitMap(ScalarOp::Add, {high, offset}, e->loc));
   }
 
+  /// Whether the result may not be a number of the type. Positions are small.
+  static bool mayOverflow(Expr e) {
+    static const std::set<ScalarOp> growing = {ScalarOp::Add, ScalarOp::Sub, ScalarOp::Mul,
+                                               ScalarOp::Neg, ScalarOp::Abs};
+    return growing.count(e->op) && (readsData(e) || !e->type.isInteger(64));
+  }
+
   /// Of an operation on integers, from the bounds of its operands.
   std::optional<Bounds> emitMapInterval(Expr e) {
+    if (mayOverflow(e))
+      return std::nullopt;
     mlir::Location loc = e->loc;
     auto map = [&](ScalarOp op, mlir::Value a, mlir::Value b) { return emitMap(op, {a, b}, loc); };
     auto negated = [&](Bounds x) {
@@ -389,9 +398,12 @@ private:
                     emitMap(ScalarOp::Neg, {x.first}, loc));
     };
     auto operand = [&](unsigned i) { return emitInterval(e->args[i]); };
-    std::optional<int64_t> constant; // the second operand
-    if (e->args.size() == 2 && e->args[1]->kind == ExprNode::Constant)
-      constant = int64_t(e->args[1]->number);
+    unsigned last = 1; // the operand that may be constant
+    if (e->op == ScalarOp::Mul && e->args[0]->kind == ExprNode::Constant)
+      last = 0;
+    std::optional<int64_t> constant;
+    if (e->args.size() == 2 && e->args[last]->kind == ExprNode::Constant)
+      constant = int64_t(e->args[last]->number);
     switch (e->op) {
     case ScalarOp::Add:
     case ScalarOp::Minimum:
@@ -414,8 +426,8 @@ private:
     case ScalarOp::Mul: {
       if (!constant)
         return std::nullopt;
-      Bounds a = operand(0);
-      mlir::Value factor = emit(e->args[1]);
+      Bounds a = operand(1 - last);
+      mlir::Value factor = emit(e->args[last]);
       Bounds product(map(e->op, a.first, factor), map(e->op, a.second, factor));
       return *constant >= 0 ? product : Bounds(product.second, product.first);
     }
