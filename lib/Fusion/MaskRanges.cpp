@@ -68,20 +68,6 @@ private:
     return std::nullopt;
   }
 
-  /// e as coefficient · dim + rest, with a constant coefficient.
-  static std::optional<int64_t> coefficient(SymExpr e, const std::string &dim, SymExpr &rest) {
-    auto at = [&](int64_t value) {
-      return e.substitute([&](const std::string &name) -> std::optional<SymExpr> {
-        return name == dim ? std::optional<SymExpr>(SymExpr(value)) : std::nullopt;
-      });
-    };
-    rest = at(0);
-    SymExpr slope = at(1) - rest;
-    if (!slope.isConstant() || e != SymExpr::symbol(dim) * slope + rest)
-      return std::nullopt;
-    return slope.constantValue();
-  }
-
   /// The maximum (or minimum) of an expression over the tile, if it depends on the parallel
   /// dimensions only.
   std::optional<SymExpr> extreme(SymExpr e, bool largest) {
@@ -91,7 +77,7 @@ private:
       if (!pool.isDim(name))
         continue;
       SymExpr rest;
-      auto slope = coefficient(e, name, rest);
+      auto slope = coefficientOf(e, name, rest);
       if (!slope || !parallel.count(name))
         return std::nullopt;
       bool high = (*slope > 0) == largest;
@@ -103,7 +89,7 @@ private:
   /// f <= 0 for f = ±n + rest.
   MaskRange atMostZero(SymExpr f) {
     SymExpr rest;
-    auto slope = coefficient(f, stream, rest);
+    auto slope = coefficientOf(f, stream, rest);
     if (!slope || (*slope != 1 && *slope != -1))
       return unknown();
     auto least = extreme(rest, false), most = extreme(rest, true);
@@ -168,6 +154,19 @@ private:
   const DimSet &parallel;
 };
 } // namespace
+
+std::optional<int64_t> tessera::coefficientOf(SymExpr e, const std::string &dim, SymExpr &rest) {
+  auto at = [&](int64_t value) {
+    return e.substitute([&](const std::string &name) -> std::optional<SymExpr> {
+      return name == dim ? std::optional<SymExpr>(SymExpr(value)) : std::nullopt;
+    });
+  };
+  rest = at(0);
+  SymExpr slope = at(1) - rest;
+  if (!slope.isConstant() || e != SymExpr::symbol(dim) * slope + rest)
+    return std::nullopt;
+  return slope.constantValue();
+}
 
 MaskRange tessera::intersect(const MaskRange &a, const MaskRange &b) {
   MaskRange result;

@@ -24,6 +24,9 @@ struct MaskRange {
   bool hasHoles = false;        ///< of one row, the condition may fail between two live elements
 };
 
+/// The constant c if e = c · dim + rest, and the rest.
+std::optional<int64_t> coefficientOf(SymExpr e, const std::string &dim, SymExpr &rest);
+
 /// The ranges of `condition` along dimension `stream` of size `size`. They may depend on the
 /// `parallel` dimensions, whose tile is known before the stream.
 MaskRange maskRange(const ExprPool &pool, Expr condition, const std::string &stream, SymExpr size,

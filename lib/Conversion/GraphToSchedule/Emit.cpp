@@ -352,22 +352,18 @@ private:
     SymExpr rest = e->index;
     mlir::Value low, high;
     for (const std::string &dim : e->dims) {
-      auto at = [&](int64_t value) {
-        return rest.substitute([&](const std::string &name) -> std::optional<SymExpr> {
-          return name == dim ? std::optional<SymExpr>(SymExpr(value)) : std::nullopt;
-        });
-      };
-      SymExpr slope = at(1) - at(0), symbol = SymExpr::symbol(dim);
-      if (!slope.isConstant() || rest != symbol * slope + at(0))
+      SymExpr others;
+      std::optional<int64_t> slope = coefficientOf(rest, dim, others);
+      if (!slope)
         return std::nullopt;
-      rest = at(0);
-      Expr along = pool.index(symbol, e->type);
-      mlir::Value factor = emitInteger(slope.constantValue(), e);
+      rest = others;
+      Expr along = pool.index(SymExpr::symbol(dim), e->type);
+      mlir::Value factor = emitInteger(*slope, e);
       auto term = [&](ReduceOp kind) {
         mlir::Value bound = emitBound(along, kind);
-        return slope.isConstant(1) ? bound : emitMap(ScalarOp::Mul, {factor, bound}, e->loc);
+        return *slope == 1 ? bound : emitMap(ScalarOp::Mul, {factor, bound}, e->loc);
       };
-      bool isRising = slope.constantValue() > 0;
+      bool isRising = *slope > 0;
       mlir::Value least = term(isRising ? ReduceOp::Min : ReduceOp::Max),
                   most = term(isRising ? ReduceOp::Max : ReduceOp::Min);
       low = low ? emitMap(ScalarOp::Add, {low, least}, e->loc) : least;

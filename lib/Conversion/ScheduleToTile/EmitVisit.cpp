@@ -109,6 +109,33 @@ Value Emitter::emitForBlocks(Value value, StringAttr dim) {
   return map(llvm::cast<sched::MapOp>(op).getScalarOp(), operands);
 }
 
+/// The searched blocks of an iteration of a search between `from` and `to`. Those from `whole` on
+/// are ragged.
+Emitter::Conditions Emitter::emitConditions(sched::VisitOp visit, sched::DimAttr dim, Value from,
+                                            Value to, Value whole) {
+  int64_t perIteration = searchedBlocks(dim.getName());
+  auto many = RankedTensorType::get({perIteration}, builder.getI32Type());
+  searched = dim.getName();
+  Value live = emitForBlocks(visit.getLive(), searched),
+        full = emitForBlocks(visit.getFull(), searched);
+  searched = {};
+  Value first = fold<arith::MulIOp>(getCoord(dim.getName()), getConstant(perIteration)),
+        block = create<tile::IotaOp>(many, first);
+  auto splat = [&](Value index) { return fold<tile::SplatOp>(many, index); };
+  auto both = [&](Value a, Value b) { return map(ScalarOp::And, {a, b}); };
+  live = both(live,
+              both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
+  full = both(live, both(full, map(ScalarOp::Lt, {block, splat(whole)})));
+  return {block, live, full};
+}
+
+/// An index in a tile of rank 0. The clamps change nothing; they show later passes that accesses
+/// are in bounds.
+Value Emitter::emitClamped(Value tile, Value from, Value to) {
+  Value index = create<tile::ExtractOp>(builder.getIndexType(), tile);
+  return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(index, from), to);
+}
+
 /// The range of visited blocks between `from` and `to`: its start, the start and the end of the
 /// full blocks, and its end.
 Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, Value from,
@@ -122,16 +149,7 @@ Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, 
         whole = emitScalar(dim.getSize().floorDiv(dim.getTile()));
 
   auto body = [&](ValueRange found) {
-    searched = dim.getName();
-    Value live = emitForBlocks(visit.getLive(), searched),
-          full = emitForBlocks(visit.getFull(), searched);
-    searched = {};
-    Value block = create<tile::IotaOp>(many, fold<arith::MulIOp>(getCoord(dim.getName()), count));
-    auto splat = [&](Value index) { return fold<tile::SplatOp>(many, index); };
-    auto both = [&](Value a, Value b) { return map(ScalarOp::And, {a, b}); };
-    live = both(
-        live, both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
-    full = both(live, both(full, map(ScalarOp::Lt, {block, splat(whole)})));
+    auto [block, live, full] = emitConditions(visit, dim, from, to, whole);
     Value next = map(ScalarOp::Add, {block, create<tile::ConstantOp>(many, 1.0)});
     auto combine = [&](ReduceOp kind, Value condition, Value value, double otherwise,
                        Value before) {
@@ -151,11 +169,7 @@ Emitter::Segments Emitter::emitSearch(sched::VisitOp visit, sched::DimAttr dim, 
                           /*ragged=*/true, {none, zero, none, zero, zero}, body);
   // If the full blocks are not contiguous, all blocks are visited with masks.
   Value adjacent = map(ScalarOp::Eq, {map(ScalarOp::Sub, {found[3], found[2]}), found[4]});
-  // The clamps change nothing; they show later passes that accesses are in bounds.
-  auto number = [&](Value tile) {
-    Value block = create<tile::ExtractOp>(builder.getIndexType(), tile);
-    return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(block, from), to);
-  };
+  auto number = [&](Value tile) { return emitClamped(tile, from, to); };
   Value end = found[1];
   return {number(map(ScalarOp::Minimum, {found[0], end})),
           number(map(ScalarOp::Where, {adjacent, found[2], end})),
@@ -202,16 +216,7 @@ Emitter::BlockList Emitter::emitList(sched::VisitOp visit, sched::DimAttr dim, V
   Value whole = emitScalar(dim.getSize().floorDiv(dim.getTile()));
   auto constant = [&](int64_t value) { return create<tile::ConstantOp>(many, double(value)); };
   auto body = [&](ValueRange) {
-    searched = dim.getName();
-    Value live = emitForBlocks(visit.getLive(), searched),
-          full = emitForBlocks(visit.getFull(), searched);
-    searched = {};
-    Value block = create<tile::IotaOp>(many, getConstant(0));
-    auto splat = [&](Value index) { return fold<tile::SplatOp>(many, index); };
-    auto both = [&](Value a, Value b) { return map(ScalarOp::And, {a, b}); };
-    live = both(
-        live, both(map(ScalarOp::Ge, {block, splat(from)}), map(ScalarOp::Lt, {block, splat(to)})));
-    full = both(live, both(full, map(ScalarOp::Lt, {block, splat(whole)})));
+    auto [block, live, full] = emitConditions(visit, dim, from, to, whole);
     auto count = [&](Value condition) {
       Value ones = map(ScalarOp::Where, {condition, constant(1), constant(0)});
       return fold<tile::ReduceOp>(ReduceOp::Sum, ones, ArrayRef<int64_t>{0});
@@ -226,11 +231,7 @@ Emitter::BlockList Emitter::emitList(sched::VisitOp visit, sched::DimAttr dim, V
                           {none, zero, zero}, body);
   listed = 0;
   Value least = getConstant(0);
-  auto number = [&](Value count) {
-    Value index = create<tile::ExtractOp>(builder.getIndexType(), count);
-    return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(index, least), to);
-  };
-  return {found[0], number(found[1]), number(found[2])};
+  return {found[0], emitClamped(found[1], least, to), emitClamped(found[2], least, to)};
 }
 
 /// The clamps change nothing; they show later passes that indices are small.

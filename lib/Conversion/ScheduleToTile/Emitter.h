@@ -216,6 +216,13 @@ private:
   int64_t searchedBlocks(mlir::StringAttr dim) {
     return listed ? listed : std::max<int64_t>(1, kSearchedElements / kernel.getDim(dim).getTile());
   }
+  /// Of searched blocks: their numbers, which can have a live element, and in which all are live.
+  struct Conditions {
+    mlir::Value block, live, full;
+  };
+  Conditions emitConditions(sched::VisitOp visit, sched::DimAttr dim, mlir::Value from,
+                            mlir::Value to, mlir::Value whole);
+  mlir::Value emitClamped(mlir::Value tile, mlir::Value from, mlir::Value to);
   bool loadsAlong(mlir::Value condition, mlir::StringAttr dim);
   /// The blocks of a dimension as a power of two, if they can be listed.
   std::optional<int64_t> listedBlocks(sched::VisitOp visit, sched::DimAttr dim);
