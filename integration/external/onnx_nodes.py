@@ -9,13 +9,10 @@ onnx's tolerances (bf16: within two units in the last place). Workers run the te
 from __future__ import annotations
 
 import argparse
-import collections
-import json
 import sys
 import warnings
-from pathlib import Path
 
-from pool import run_all, serve
+import pool
 
 SECONDS = 60  # that one test may take
 
@@ -135,7 +132,7 @@ def run(case) -> tuple[str, str]:
 
 def work() -> None:
     known = cases()
-    serve(sys.stdin, lambda name: run(known[name]))
+    pool.serve(sys.stdin, lambda name: run(known[name]))
 
 
 # -- all tests ------------------------------------------------------------------------------------
@@ -153,36 +150,18 @@ MEANING = """\
 """
 
 
-def table(results: dict[str, tuple[str, str]], operators: dict[str, str]) -> str:
+def text_of(results: dict[str, tuple[str, str]], operators: dict[str, str]) -> str:
     import onnx
 
-    total = collections.Counter(kind for kind, _ in results.values())
-    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    notes: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    for name, (kind, note) in results.items():
-        counts[operators[name]][kind] += 1
-        if kind not in ("right", "fixed"):
-            notes[operators[name]][note.replace("|", "\\|")] += 1
-    text = "# ONNX node tests\n\n"
-    text += "Written by `integration/external/onnx_nodes.py`; do not edit.\n\n"
-    text += f"{len(results)} tests of onnx {onnx.__version__}: "
-    text += ", ".join(f"{total[kind]} {kind}" for kind in KINDS) + ".\n\n" + MEANING + "\n"
-    text += f"| operator | {' | '.join(KINDS)} | most frequent reason |\n"
-    text += "| --- " * (len(KINDS) + 2) + "|\n"
-    for operator in sorted(counts):
-        row = " | ".join(str(counts[operator][kind] or "") for kind in KINDS)
-        why = notes[operator].most_common(1)[0][0] if notes[operator] else ""
-        text += f"| {operator} | {row} | {why} |\n"
-    return text
+    what = f"{len(results)} tests of onnx {onnx.__version__}"
+    text = pool.head("ONNX node tests", "onnx_nodes.py", what, results, KINDS) + MEANING + "\n"
+    return text + pool.table(results, operators.__getitem__, KINDS, good=("right", "fixed"))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help="tests whose name contains this text")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--table", type=Path, help="the file of the table")
-    parser.add_argument("--json", type=Path, help="each test's result")
+    pool.add_options(parser)
     options = parser.parse_args()
     if options.worker:
         work()
@@ -191,17 +170,8 @@ def main() -> int:
     operators = {name: operator_of(name, known) for name in known}
     names = [name for name in operators if options.only in name]
     command = [sys.executable, __file__, "--worker"]
-    results = run_all(names, options.jobs, command, SECONDS)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1, sort_keys=True))
-    if options.table:
-        options.table.write_text(table(results, operators))
-    total = collections.Counter(kind for kind, _ in results.values())
-    print(", ".join(f"{total[kind]} {kind}" for kind in KINDS))
-    bad = {name: one for name, one in results.items() if one[0] in ("wrong", "crash", "hang")}
-    for name, (kind, note) in sorted(bad.items()):
-        print(f"{kind} {name}: {note}")
-    return 1 if bad else 0
+    results = pool.run_all(names, options.jobs, command, SECONDS)
+    return pool.report(results, KINDS, options, lambda: text_of(results, operators))
 
 
 if __name__ == "__main__":

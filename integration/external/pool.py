@@ -6,12 +6,18 @@ list [name, kind, note] for each.
 
 from __future__ import annotations
 
+import argparse
+import collections
 import json
 import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+#: What a case is told by: its kind and a note. These are findings.
+BAD = ("wrong", "crash", "hang")
 
 
 def serve(lines: Iterable[str], judge: Callable[[str], tuple[str, str]]) -> None:
@@ -99,3 +105,65 @@ def run_all(
     for thread in threads:
         thread.join()
     return results
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--table", type=Path, help="the file of the table")
+    parser.add_argument("--json", type=Path, help="each test's result")
+
+
+def _counts(results: dict[str, tuple[str, str]], kinds: Sequence[str]) -> str:
+    total = collections.Counter(kind for kind, _ in results.values())
+    return ", ".join(f"{total[kind]} {kind}" for kind in kinds)
+
+
+def table(
+    results: dict[str, tuple[str, str]],
+    operator_of: Callable[[str], str],
+    kinds: Sequence[str],
+    good: Sequence[str],
+) -> str:
+    """The counts, and for each operator its counts and the most frequent reason of what is not
+    good."""
+    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    notes: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for name, (kind, note) in results.items():
+        operator = operator_of(name)
+        counts[operator][kind] += 1
+        if kind not in good:
+            notes[operator][note.replace("|", "\\|")] += 1
+    text = f"| operator | {' | '.join(kinds)} | most frequent reason |\n"
+    text += "| --- " * (len(kinds) + 2) + "|\n"
+    for operator in sorted(counts):
+        row = " | ".join(str(counts[operator][kind] or "") for kind in kinds)
+        why = min(notes[operator], key=lambda note: (-notes[operator][note], note), default="")
+        text += f"| {operator} | {row} | {why} |\n"
+    return text
+
+
+def head(title: str, script: str, what: str, results: dict, kinds: Sequence[str]) -> str:
+    """The text before a table."""
+    return (
+        f"# {title}\n\nWritten by `integration/external/{script}`; do not edit.\n\n"
+        f"{what}: {_counts(results, kinds)}.\n\n"
+    )
+
+
+def report(
+    results: dict[str, tuple[str, str]],
+    kinds: Sequence[str],
+    options: argparse.Namespace,
+    text: Callable[[], str],
+) -> int:
+    """Writes and prints results; the exit status."""
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1, sort_keys=True))
+    if options.table:
+        options.table.write_text(text())
+    print(_counts(results, kinds))
+    bad = {name: one for name, one in results.items() if one[0] in BAD}
+    for name, (kind, note) in sorted(bad.items()):
+        print(f"{kind} {name}: {note}")
+    return 1 if bad else 0

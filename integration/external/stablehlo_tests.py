@@ -10,14 +10,12 @@ CPU, and compared with what it expects. Needs jaxlib, which reads the pretty for
 from __future__ import annotations
 
 import argparse
-import collections
-import json
 import re
 import sys
 from pathlib import Path
 
 import numpy as np
-from pool import run_all, serve
+import pool
 
 SECONDS = 60  # that one test may take
 #: Differences relative to the largest expected element, by type.
@@ -308,55 +306,29 @@ MEANING = """\
 """
 
 
-def table(results: dict[str, tuple[str, str]], texts: dict[str, str]) -> str:
-    total = collections.Counter(kind for kind, _ in results.values())
-    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    notes: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    for name, (kind, note) in results.items():
-        operator = operator_of(texts[name], name)
-        counts[operator][kind] += 1
-        if kind not in ("right", "constant"):
-            notes[operator][note.replace("|", "\\|")] += 1
-    text = "# StableHLO tests\n\n"
-    text += "Written by `integration/external/stablehlo_tests.py`; do not edit.\n\n"
-    text += f"{len(results)} of {len(texts)} tests of openxla/stablehlo: "
-    text += ", ".join(f"{total[kind]} {kind}" for kind in KINDS) + ".\n\n" + MEANING + "\n"
-    text += f"| operator | {' | '.join(KINDS)} | most frequent reason |\n"
-    text += "| --- " * (len(KINDS) + 2) + "|\n"
-    for operator in sorted(counts):
-        row = " | ".join(str(counts[operator][kind] or "") for kind in KINDS)
-        why = notes[operator].most_common(1)[0][0] if notes[operator] else ""
-        text += f"| {operator} | {row} | {why} |\n"
-    return text
+def text_of(results: dict[str, tuple[str, str]], texts: dict[str, str]) -> str:
+    what = f"{len(results)} of {len(texts)} tests of openxla/stablehlo"
+    text = pool.head("StableHLO tests", "stablehlo_tests.py", what, results, KINDS) + MEANING + "\n"
+    return text + pool.table(
+        results, lambda name: operator_of(texts[name], name), KINDS, good=("right", "constant")
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="stablehlo of a checkout of openxla/stablehlo")
-    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help="tests whose name matches this expression")
     parser.add_argument("--every", type=int, default=1, help="only each n-th test")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--table", type=Path, help="the file of the table")
-    parser.add_argument("--json", type=Path, help="each test's result")
+    pool.add_options(parser)
     options = parser.parse_args()
     texts = parts(options.folder)
     if options.worker:
-        serve(sys.stdin, lambda name: run(texts[name]))
+        pool.serve(sys.stdin, lambda name: run(texts[name]))
         return 0
     names = [name for name in texts if re.search(options.only, name)][:: options.every]
     command = [sys.executable, __file__, str(options.folder), "--worker"]
-    results = run_all(names, options.jobs, command, SECONDS)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1, sort_keys=True))
-    if options.table:
-        options.table.write_text(table(results, texts))
-    total = collections.Counter(kind for kind, _ in results.values())
-    print(", ".join(f"{total[kind]} {kind}" for kind in KINDS))
-    bad = {name: one for name, one in results.items() if one[0] in ("wrong", "crash", "hang")}
-    for name, (kind, note) in sorted(bad.items()):
-        print(f"{kind} {name}: {note}")
-    return 1 if bad else 0
+    results = pool.run_all(names, options.jobs, command, SECONDS)
+    return pool.report(results, KINDS, options, lambda: text_of(results, texts))
 
 
 if __name__ == "__main__":
