@@ -313,10 +313,10 @@ def runtime_for(host: str) -> Path:
 
 def copy_scripts(out: Path, runtime: Path) -> None:
     package = out / "tessera"
-    package.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(package, ignore_errors=True)
+    left = shutil.ignore_patterns("__pycache__", "libtessera.so", "bench")  # no compiler
     source = runtime / "python/tessera"
-    for file in [*source.glob("*.py"), *source.glob("_tessera*.so"), source / "libtessera_rt.so"]:
-        shutil.copy2(file, package / file.name)
+    shutil.copytree(source, package, ignore=left, ignore_dangling_symlinks=True)
     scripts = [
         HERE / f"{n}.py"
         for n in ("check", "steps", "isolate", "driver", "bulk", "replay", "ranges")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -119,6 +120,8 @@ def main() -> int:
     chosen = options.only.split(",") if options.only else list(steps.STEPS)
     if unknown := [name for name in chosen if name not in steps.STEPS]:
         parser.error(f"expected steps of {', '.join(steps.STEPS)}, found {', '.join(unknown)}")
+    # A folder that is not whole would fail in each item.
+    subprocess.run([sys.executable, "-c", "import tessera"], cwd=HERE, check=True)
     if reason := driver.missing():
         print(f"unsupported: {reason}")
         return 0

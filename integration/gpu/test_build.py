@@ -4,10 +4,12 @@ GPU."""
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from build import ROWS, TOP, compile_row
+from build import ROWS, TOP, compile_row, copy_scripts
 
 import tessera as tsr
 
@@ -43,6 +45,19 @@ def test_says_why_it_cannot_run(tmp_path):
     assert compile_row(QUICK[1], tmp_path, "sm_90") is None
     with pytest.raises(tsr.DeviceError, match="no code for this machine: the code is for sm_90"):
         tsr.load(tmp_path / QUICK[1].bundle)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="there is a GPU")
+def test_folder_is_whole(tmp_path):
+    copy_scripts(tmp_path, TOP / "build")
+    assert not (tmp_path / "tessera/libtessera.so").exists()
+    alone = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, str(tmp_path / "check.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=alone)
+    assert done.returncode == 0 and "unsupported" in done.stdout, done.stderr
+    (tmp_path / "tessera/errors.py").unlink()
+    done = subprocess.run(command, capture_output=True, text=True, env=alone)
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr
 
 
 def test_mixed_devices(tmp_path):
