@@ -335,6 +335,13 @@ void Describer::describeOperands() {
   auto isInStream = [](Operation *op) { return isa<StreamOp>(op->getParentOp()); };
   shape.canSplit = !shape.batchInvariant && streams.size() == 1 &&
                    llvm::none_of(stores, isInStream) && llvm::none_of(checks, isInStream);
+  WalkResult others = kernel.walk([](Operation *op) {
+    bool isKnown = isa<KernelOp, StreamOp, YieldOp, AccumulateOp, LoadOp, StoreOp, ConstantOp,
+                       IndexOp, MapOp, MaskOp, CastOp>(op);
+    return isKnown ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  shape.canDivideTile = streams.size() == 1 && states.size() == 1 && !gathers &&
+                        llvm::none_of(stores, isInStream) && !others.wasInterrupted();
   shape.elementBytes = std::max(4u, bytes);
   shape.storageBytes = floatBytes ? floatBytes : bytes;
   shape.onTensorCores = bytes <= (hasFloat ? 4 : 1);

@@ -194,8 +194,12 @@ private:
     for (const std::string &name : c.over)
       size.depth *= int64_t(sizeOf(*find(name)));
     for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns)
-        size.batches *= int64_t(sizeOf(dim));
+      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns) {
+        int64_t batches = int64_t(sizeOf(dim));
+        size.batches *= batches;
+        size.rowsSharers *= llvm::is_contained(c.columns, dim.name) ? batches : 1;
+        size.columnsSharers *= llvm::is_contained(c.rows, dim.name) ? batches : 1;
+      }
     size.products = int64_t(shape.contractions.size());
     size.bytes = std::clamp<int64_t>(shape.storageBytes, 2, 4);
     size.parts = c.parts;
@@ -206,8 +210,11 @@ private:
     const WarpgroupCosts &costs = *machine.warpgroupCosts;
     ContractionSize size = sizeOf(c);
     WarpgroupSchedule schedule;
-    schedule.height = find(c.rows.back())->tile;
-    schedule.width = find(c.columns.back())->tile;
+    int64_t cluster = shape.launch.get(LaunchField::ClusterSize).value_or(kDefaultClusterSize);
+    if (std::optional<int64_t> axis = shape.launch.get(LaunchField::ClusterAxis))
+      (*axis == 0 ? schedule.clusterRows : schedule.clusterColumns) = cluster;
+    schedule.height = find(c.rows.back())->tile / schedule.clusterRows;
+    schedule.width = find(c.columns.back())->tile / schedule.clusterColumns;
     schedule.stages = shape.tuning.get(TuningField::NumStages).value_or(4);
     schedule.persistent = shape.launch.get(LaunchField::PersistentCtas).value_or(0);
     SmLimits limits{machine.cores, machine.sharedBytes, machine.sharedOfBlock};

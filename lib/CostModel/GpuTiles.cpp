@@ -62,8 +62,12 @@ private:
     size.rowsOffLines = isAnyOffLines(&Product::rowsAlignment, areColumns ? rows : over);
     size.columnsOffLines = isAnyOffLines(&Product::columnsAlignment, areWords() ? over : columns);
     for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
-        size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
+      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns) {
+        int64_t batches = std::max<int64_t>(1, facts.hint(dim.size));
+        size.batches *= batches;
+        size.rowsSharers *= llvm::is_contained(c.columns, dim.name) ? batches : 1;
+        size.columnsSharers *= llvm::is_contained(c.rows, dim.name) ? batches : 1;
+      }
     return size;
   }
 
@@ -102,22 +106,29 @@ private:
         isSplittable ? std::clamp<int64_t>(size.depth / depth / fewestSteps, 1, mostParts) : 1;
     std::vector<std::pair<WarpgroupSchedule, PredictedTime>> schedules;
     bool isSwapped = &rows > &columns;
+    bool canDivide =
+        shape.canDivideTile && c.plainRows && c.plainColumns && c.over.size() == 1 && products == 1;
     for (const WarpgroupSchedule &each : warpgroupSchedules(limits, size, maxParts))
       // Tiles are no larger than what they cover. The epilogue of a persistent kernel stores rows.
-      if (!(each.persistent && isNarrow && isSwapped) &&
+      if (!(each.persistent && isNarrow && isSwapped) && (each.cluster() == 1 || canDivide) &&
           each.height <= std::max(kSide, rowsOf(rows, kTallest)) &&
           each.width <= std::max(kSide, bounded(columns, kTallest)))
         schedules.emplace_back(each, predictTime(*machine.warpgroupCosts, limits, size, each));
     if (schedules.empty()) // the accumulators of many contractions exceed the registers
       return false;
+    // Of schedules that take as long, the one with more stages: operands may come from memory.
     auto best = llvm::min_element(schedules, [](const auto &a, const auto &b) {
-      return a.second.microseconds < b.second.microseconds;
+      return std::pair(a.second.microseconds, -a.first.stages) <
+             std::pair(b.second.microseconds, -b.first.stages);
     });
     auto apply = [&](const WarpgroupSchedule &schedule) {
-      rows.tile = schedule.height;
-      columns.tile = schedule.width;
+      rows.tile = schedule.height * schedule.clusterRows;
+      columns.tile = schedule.width * schedule.clusterColumns;
       over.tile = std::max<int64_t>(16, bounded(over, depth));
-      configure(schedule, residentCtas(limits, size, schedule));
+      const Dim &outer = isSwapped ? columns : rows, &inner = isSwapped ? rows : columns;
+      bool isWide =
+          facts.hint(inner.size) > facts.hint(outer.size) && facts.hint(outer.size) > outer.tile;
+      configure(schedule, residentCtas(limits, size, schedule), isWide);
     };
     if (listed)
       for (auto it = schedules.begin(); it != schedules.end(); ++it) {
@@ -132,12 +143,17 @@ private:
     return true;
   }
 
-  /// The launch and tuning of a schedule by wgmma, of which an SM can hold so many CTAs.
-  void configure(const WarpgroupSchedule &schedule, int64_t resident) {
+  /// The launch and tuning of a schedule by wgmma, of which an SM can hold so many CTAs. In a wide
+  /// grid the larger operand is that of the inner dimension.
+  void configure(const WarpgroupSchedule &schedule, int64_t resident, bool isWide) {
     using namespace grouped;
-    int64_t ctas = programs(),
+    int64_t ctas = programs() * schedule.cluster(),
             residents = std::min(resident, int64_t(llvm::divideCeil(ctas, machine.cores)));
     choose(LaunchField::NumWarps, 4 * schedule.groups());
+    if (schedule.cluster() > 1) {
+      choose(LaunchField::ClusterSize, schedule.cluster());
+      choose(LaunchField::ClusterAxis, schedule.clusterRows > 1 ? 0 : 1);
+    }
     if (schedule.persistent && ctas > schedule.persistent)
       choose(LaunchField::PersistentCtas, schedule.persistent);
     if (schedule.parts > 1 || !fillsDevice(ctas, machine.cores))
@@ -147,8 +163,9 @@ private:
     choose(TuningField::Wgmma, 1);
     if (residents > 1)
       choose(TuningField::MinCtasPerSm, residents);
-    // CTAs that all run at once need no rasterization, which would cost divisions.
-    if (ctas > residents * machine.cores)
+    // CTAs that all run at once read the smaller operand from the L2 cache in any order. Those with
+    // the same tile of the larger one run next to each other.
+    if (ctas > residents * machine.cores || isWide)
       choose(TuningField::RasterGroup, residents > 1 ? 8 : 16);
   }
 

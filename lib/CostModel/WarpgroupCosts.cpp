@@ -18,7 +18,8 @@ static constexpr double kSharedBytesPerCycle = 128;
 /// The H200. The constants are fitted to the measured times of half of the shapes in
 /// unittests/CostModel/measurements (see its README); the other half judges them. Those for rows
 /// that are not at cache lines are fitted to gemm_variants_h200.json, and the last one to
-/// 2000x3000x5000 in gemm_draws_h200.json.
+/// 2000x3000x5000 in gemm_draws_h200.json. The two of clusters are those of a small grid that
+/// choose best for half of the shapes in gemm_clusters_h200.json.
 const WarpgroupCosts tessera::kHopperCosts = {
     .cyclesPerUs = 1755,
     .l2BytesPerCycle = 83.6,
@@ -34,9 +35,11 @@ const WarpgroupCosts tessera::kHopperCosts = {
     .dramBytesPerUs = 4.28e6,
     .tensorFlopPerUs = 0.857e9,
     .tensorEfficiency = 0.98,
+    .clusterEfficiency = 0.94,
     .stepCycles = 300,
     .stepCyclesPerGroup = 116,
     .stepCyclesPersistent = 33,
+    .stepCyclesCluster = 100,
     .ctaCycles = 522,
     .persistentTileCycles = 99,
     .tileCycles = 4.7,
@@ -61,12 +64,20 @@ static int64_t stageBytes(const ContractionSize &size, int64_t height, int64_t w
   return (height + size.products * width) * kStepBytes * size.parts;
 }
 
+/// The shared memory of a CTA. A persistent kernel stores a tile from two buffers with rows of 128
+/// bytes while the stages have the next operands.
+static int64_t sharedBytes(const ContractionSize &size, const WarpgroupSchedule &schedule) {
+  constexpr int64_t barriers = 2048, buffers = 2, rowBytes = 128;
+  int64_t stored = schedule.height * std::min(schedule.width * size.bytes, buffers * rowBytes);
+  return stageBytes(size, schedule.height, schedule.width) * schedule.stages + barriers +
+         (schedule.persistent ? stored : 0);
+}
+
 int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &size,
                               const WarpgroupSchedule &schedule) {
-  constexpr int64_t barriers = 2048, otherRegisters = 56;
+  constexpr int64_t otherRegisters = 56;
   int64_t threads = 128 * schedule.groups(), area = schedule.height * schedule.width;
-  int64_t shared = stageBytes(size, schedule.height, schedule.width) * schedule.stages + barriers +
-                   (schedule.persistent ? area * size.bytes : 0);
+  int64_t shared = sharedBytes(size, schedule);
   int64_t registers = size.accumulators() * size.products * area / threads + otherRegisters;
   int64_t resident =
       std::min(limits.sharedBytes / shared, limits.registers / (registers * threads));
@@ -77,7 +88,8 @@ int64_t tessera::residentCtas(const SmLimits &limits, const ContractionSize &siz
 
 std::vector<WarpgroupSchedule>
 tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size, int64_t maxParts) {
-  constexpr int64_t largest = 128 * 256, sides[] = {64, 128, 256}, mostStages = 7;
+  // Half of a thread's registers are for accumulators.
+  constexpr int64_t sumRegisters = 128, sides[] = {64, 128, 256}, mostStages = 7;
   constexpr int64_t widths[] = {16, 32, 64, 128, 256}; // narrow ones for few columns alone
   // The k-steps of parts are long.
   const int64_t fewestStages = size.parts > 1 ? 2 : 3;
@@ -86,18 +98,26 @@ tessera::warpgroupSchedules(const SmLimits &limits, const ContractionSize &size,
     for (int64_t width : widths) {
       if (width < sides[0] && size.columns > width)
         continue;
-      int64_t step = stageBytes(size, height, width);
-      if (height * width * size.products * size.accumulators() > largest)
+      int64_t threads = 128 * WarpgroupSchedule{height, width}.groups();
+      if (height * width * size.products * size.accumulators() > threads * sumRegisters)
         continue;
       for (int64_t stages = fewestStages; stages <= mostStages; ++stages) {
-        if (stages * step + 2048 > limits.sharedBytesPerCta)
-          break;
         for (int64_t parts = 1; parts <= maxParts; parts *= 2)
           for (int64_t persistent : {int64_t(0), limits.sms, 2 * limits.sms}) {
             WarpgroupSchedule schedule{height, width, stages, persistent, parts};
-            bool fits = persistent <= limits.sms ||
-                        residentCtas(limits, size, schedule) * limits.sms >= persistent;
+            bool fits = sharedBytes(size, schedule) <= limits.sharedBytesPerCta &&
+                        (persistent <= limits.sms ||
+                         residentCtas(limits, size, schedule) * limits.sms >= persistent);
             if (fits && (!persistent || (parts == 1 && size.parts == 1)))
+              result.push_back(schedule);
+            if (!fits || persistent || parts > 1)
+              continue;
+            constexpr int64_t pair = 2;
+            schedule.clusterRows = pair;
+            if (size.rows > height)
+              result.push_back(schedule);
+            std::swap(schedule.clusterRows, schedule.clusterColumns);
+            if (size.columns > width)
               result.push_back(schedule);
           }
       }
@@ -109,8 +129,9 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
                                    const ContractionSize &size, const WarpgroupSchedule &schedule) {
   double height = double(schedule.height), width = double(schedule.width * size.products);
   double elements = height * width;
-  int64_t tiles = llvm::divideCeil(size.rows, schedule.height) *
-                  llvm::divideCeil(size.columns, schedule.width) * size.batches * schedule.parts;
+  int64_t tiles = llvm::divideCeil(size.rows, schedule.height * schedule.clusterRows) *
+                  llvm::divideCeil(size.columns, schedule.width * schedule.clusterColumns) *
+                  schedule.cluster() * size.batches * schedule.parts;
   double steps = double(
       llvm::divideCeil(llvm::divideCeil(size.depth, kStepBytes / size.bytes), schedule.parts));
   int64_t sms = limits.sms, perSm = llvm::divideCeil(tiles, sms);
@@ -127,6 +148,8 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
   double written = size.parts > 1 ? bytes / kSharedBytesPerCycle : 0;
   double tensor = std::max(instructions * width / 2, instructions * (16 + width / 4) + written) /
                   costs.tensorEfficiency;
+  if (schedule.cluster() > 1)
+    tensor /= costs.clusterEfficiency;
   auto cyclesOf = [&](double side, bool isOff) {
     double one = isOff ? costs.offLineBytesPerCycle : costs.l2BytesPerCycle;
     double all = isOff ? costs.offLineBytesPerCycleOfAll : costs.l2BytesPerCycleOfAll;
@@ -135,13 +158,17 @@ PredictedTime tessera::predictTime(const WarpgroupCosts &costs, const SmLimits &
       cycles *= costs.offLinePersistent;
     return isOff && together > 1 ? cycles * costs.offLineTogether : cycles;
   };
-  double traffic = cyclesOf(height, size.rowsOffLines) + cyclesOf(width, size.columnsOffLines);
+  double traffic = cyclesOf(height / double(schedule.clusterColumns), size.rowsOffLines) +
+                   cyclesOf(width / double(schedule.clusterRows), size.columnsOffLines);
   double depth = double(size.depth), rows = double(size.rows), columns = double(size.columns);
   double batches = double(size.batches), products = double(size.products);
-  double operands = double(size.bytes * size.parts) * batches * depth * (rows + products * columns);
+  double operands =
+      double(size.bytes * size.parts) * batches * depth *
+      (rows / double(size.rowsSharers) + products * columns / double(size.columnsSharers));
   double latency = operands < costs.l2Operands ? costs.hitLatency : costs.missLatency;
   double issue = costs.stepCycles + costs.stepCyclesPerGroup * double(schedule.groups() - 1) +
-                 (schedule.persistent ? costs.stepCyclesPersistent : 0);
+                 (schedule.persistent ? costs.stepCyclesPersistent : 0) +
+                 (schedule.cluster() > 1 ? costs.stepCyclesCluster : 0);
   double alone =
       slowest({issue, (latency + bytes / costs.fillBytesPerCycle) / double(schedule.stages - 1)},
               costs.stepOverlap);

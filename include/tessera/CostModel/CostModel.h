@@ -141,6 +141,9 @@ struct KernelShape {
       false; ///< whether it generates random numbers: dozens of instructions for a few elements
   /// Whether the stream may be split into parts, whose states a second kernel merges.
   bool canSplit = false;
+  /// Whether the CTAs of a cluster can divide a tile: sums of products of loaded operands, and
+  /// elementwise work on them.
+  bool canDivideTile = false;
   /// Whether rows are computed in the same way for every number of rows.
   bool batchInvariant = false;
   /// Whether a policy rounds wide factors of contractions for tensor cores.

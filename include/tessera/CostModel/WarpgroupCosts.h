@@ -35,9 +35,11 @@ struct WarpgroupCosts {
   double dramBytesPerUs;           ///< of a kernel that reads and writes memory
   double tensorFlopPerUs;          ///< at the clock of a long kernel
   double tensorEfficiency;         ///< of a wgmma, of its rate
+  double clusterEfficiency;        ///< of a CTA that waits for the others of its cluster
   double stepCycles;               ///< the least cycles of a k-step of one warpgroup
   double stepCyclesPerGroup;       ///< in addition for each further warpgroup
   double stepCyclesPersistent;     ///< in addition in a persistent CTA
+  double stepCyclesCluster;        ///< in addition in a cluster
   double ctaCycles;                ///< from a CTA's launch to its first load
   double persistentTileCycles;     ///< from one tile of a persistent CTA to the next
   double tileCycles;               ///< of an epilogue
@@ -56,6 +58,7 @@ extern const WarpgroupCosts kHopperCosts;
 /// bytes and takes as long, but is half as deep; a result has twice the bytes.
 struct ContractionSize {
   int64_t rows = 1, columns = 1, depth = 1, batches = 1;
+  int64_t rowsSharers = 1, columnsSharers = 1;        ///< the batches that read the same operand
   bool rowsOffLines = false, columnsOffLines = false; ///< operands that take two requests a row
   int64_t products = 1; ///< contractions that share the tile's rows, columns and k-steps
   int64_t bytes = 2;    ///< of an element: 4 for tf32
@@ -73,7 +76,10 @@ struct WarpgroupSchedule {
   int64_t height = 128, width = 128, stages = 4;
   int64_t persistent = 0; ///< CTAs of a persistent kernel; 0: a CTA for each tile
   int64_t parts = 1;      ///< of the K dimension, which a second kernel adds
+  /// CTAs of a cluster with the same columns, or the same rows, whose operand is multicast.
+  int64_t clusterRows = 1, clusterColumns = 1;
   int64_t groups() const { return height >= 128 ? 2 : 1; }
+  int64_t cluster() const { return clusterRows * clusterColumns; }
 };
 
 /// Limits of a chip that decide how many CTAs an SM holds.

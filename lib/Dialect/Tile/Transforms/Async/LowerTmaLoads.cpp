@@ -47,10 +47,10 @@ namespace {
 class TmaLoader {
 public:
   TmaLoader(scf::ForOp loop, scf::ForOp tiles, const Coordinates &coordinates, unsigned stages,
-            unsigned lag, unsigned warps, bool hasGroups, SharedFeatures features)
+            unsigned warps, bool hasGroups, SharedFeatures features)
       : loop(loop), tiles(tiles), cursor(loop, tiles), coordinates(coordinates), stages(stages),
-        lag(lag), warps(warps), hasGroups(hasGroups), features(features),
-        builder(tiles ? tiles : loop), loc(loop.getLoc()) {}
+        warps(warps), hasGroups(hasGroups), features(features), builder(tiles ? tiles : loop),
+        loc(loop.getLoc()) {}
 
   /// Finds the loads that TMA can do; returns the bytes of their stages and barriers.
   uint64_t find();
@@ -102,7 +102,6 @@ private:
   Cursor cursor;
   const Coordinates &coordinates;
   unsigned stages;
-  unsigned lag; // iterations between the last read of a stage and its refill
   unsigned warps;
   bool hasGroups; // whether the kernel uses wgmma
   SharedFeatures features;
@@ -441,13 +440,11 @@ scf::ForOp TmaLoader::rewrite() {
   for (Continuation &next : continuations)
     end = arith::MaxSIOp::create(builder, loc, end, next.loop.getUpperBound());
   SmallVector<Value> position = cursor.begin(builder);
-  for (unsigned stage = 0; stage + lag + 1 < stages; ++stage) {
+  for (unsigned stage = 0; stage + 1 < stages; ++stage) {
     loadIteration(position, number(stage));
     position = cursor.next(builder, loc, position, end);
   }
-  SmallVector<Value> before = {number(0), number(stages - 1 - lag), number(0)};
-  if (lag)
-    before.push_back(number(stages - 1));
+  SmallVector<Value> before = {number(0), number(stages - 1), number(0)};
   if (tiles) {
     before.append(position);
     IRRewriter rewriter(builder);
@@ -476,8 +473,8 @@ scf::ForOp TmaLoader::rewrite() {
   return tiles;
 }
 
-/// The loop carries the stage that it reads, the stage that it fills, the phase of the full
-/// barriers, and with a lag the stage that the previous iteration has read.
+/// The loop carries the stage that it reads, the stage that it fills, and the phase of the
+/// full barriers.
 scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> taken,
                               ValueRange before) {
   builder.setInsertionPoint(loop);
@@ -503,8 +500,6 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
         Value more = arith::AddIOp::create(builder, loc, carried[2], number(1));
         SmallVector<Value> yielded = {
             next, free, arith::SelectOp::create(builder, loc, isFirst, more, carried[2])};
-        if (lag)
-          yielded.push_back(nextStage(builder, loc, carried[3], stages));
         if (tiles)
           yielded.append(
               cursor.next(builder, loc, llvm::to_vector_of<Value>(carried.drop_front(3)), end));
@@ -516,7 +511,7 @@ scf::ForOp TmaLoader::rewrite(scf::ForOp loop, MutableArrayRef<PipelinedLoad> ta
   builder.setInsertionPointToStart(loop.getBody());
   MbarrierWaitOp::create(builder, loc, groups.front().mbarriers, carried[0], carried[2]);
   Value ahead = loop.getInductionVar();
-  for (unsigned i = 1; i + lag < stages && !tiles; ++i)
+  for (unsigned i = 1; i < stages && !tiles; ++i)
     ahead = arith::AddIOp::create(builder, loc, ahead, loop.getStep());
   loadIteration(tiles ? ValueRange(carried.drop_front(3)) : ValueRange(ahead), carried[1]);
   for (auto [group, firstUser] : llvm::drop_begin(llvm::zip(groups, firstUsers))) {
@@ -628,12 +623,8 @@ struct TileLowerTmaLoads : tile::impl::TileLowerTmaLoadsBase<TileLowerTmaLoads> 
         unsigned room = kernel.getField(TuningField::NumStages).value_or(stages),
                  fewest = hasGroups ? 2 : room;
         for (bool isDone = false; room >= fewest && !isDone; --room) {
-          // An arrival at the empty barrier of another CTA of the cluster takes long: refill later.
-          constexpr unsigned kLag = 2;
-          bool isSpread = kernel.getField(LaunchField::ClusterAxis) && !programs;
-          unsigned lag = isSpread ? std::min(kLag, room - 2) : 0;
-          TmaLoader pipeline(loop, programs, coordinates, room, lag, kernel.getNumWarps(),
-                             hasGroups, features);
+          TmaLoader pipeline(loop, programs, coordinates, room, kernel.getNumWarps(), hasGroups,
+                             features);
           uint64_t bytes = pipeline.find(), needed = bytes + pipeline.exchanged();
           isDone = needed <= left;
           if (isDone) {

@@ -165,38 +165,3 @@ void tile::remarkOperandsWithoutTma(MmaOp mma, const Coordinates &coordinates, S
   look(mma.getLhs(), 1, "lhs");
   look(mma.getRhs(), 0, "rhs");
 }
-
-/// The initial stage of a value that a loop, or a chain of loops, carries.
-static std::optional<int64_t> startOf(Value stage) {
-  auto argument = dyn_cast<BlockArgument>(stage);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  if (!loop || argument == loop.getInductionVar())
-    return std::nullopt;
-  Value start = loop.getInitArgs()[argument.getArgNumber() - loop.getNumInductionVars()];
-  while (auto before = start.getDefiningOp<scf::ForOp>())
-    start = before.getInitArgs()[cast<OpResult>(start).getResultNumber()];
-  return getConstantIntValue(start);
-}
-
-/// The number of iterations after which one carried stage has the value of another one.
-static std::optional<int64_t> iterationsBetween(Value before, Value after, int64_t stages) {
-  std::optional<int64_t> first = startOf(before), last = startOf(after);
-  return first && last ? std::optional((*last - *first + stages) % stages) : std::nullopt;
-}
-
-int64_t tile::refillLag(TmaLoadOp refill, Value read) {
-  int64_t stages = refill.getBuffer().getType().getStages();
-  std::optional<int64_t> iterations = iterationsBetween(refill.getStage(), read, stages);
-  return iterations ? (*iterations + stages - 1) % stages : 0;
-}
-
-Value tile::stageOfPreviousIteration(TmaLoadOp refill, Value read) {
-  auto argument = dyn_cast<BlockArgument>(read);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  if (loop)
-    for (Value carried : loop.getRegionIterArgs())
-      if (carried.getType().isIndex() &&
-          iterationsBetween(carried, read, refill.getBuffer().getType().getStages()) == 1)
-        return carried;
-  return nullptr;
-}

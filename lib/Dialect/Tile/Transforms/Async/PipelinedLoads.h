@@ -86,12 +86,6 @@ inline mlir::Operation *convertedOf(LoadOp load) {
   return convert ? convert.getOperation() : load.getOperation();
 }
 
-/// A TMA load refills a stage that an earlier iteration has read: the number of iterations between
-/// that one and the previous one. `read` is the stage that the current iteration reads.
-int64_t refillLag(TmaLoadOp refill, mlir::Value read);
-/// The stage that the previous iteration has read, if the loop carries it.
-mlir::Value stageOfPreviousIteration(TmaLoadOp refill, mlir::Value read);
-
 /// The shared memory for the loop's layout conversions and reductions, without the conversions of
 /// pipelined loads.
 inline uint64_t exchangedBytesBeside(llvm::ArrayRef<PipelinedLoad> loads, mlir::scf::ForOp loop,

@@ -8,7 +8,7 @@
 //
 // The loop's phase counts how often the full barrier of a stage has completed, which is also how
 // often the warps have released the stage. The TMA loads of an iteration refill the stage of the
-// previous iteration, or of an earlier one in a cluster, and wait for one release more.
+// previous iteration, and wait for one release more.
 //
 //===----------------------------------------------------------------------===//
 #include "PipelinedLoads.h"
@@ -112,18 +112,15 @@ MbarrierWaitOp StageReleaser::fullWaitOf(TmaLoadOp refill) {
 /// around.
 Value StageReleaser::phaseOf(TmaLoadOp refill, bool isNext) {
   MbarrierWaitOp wait = fullWaitOf(refill);
-  int64_t lag = refillLag(refill, wait.getMbarrier()) + (isNext ? 0 : 1);
-  if (!lag)
+  if (isNext)
     return wait.getPhase();
   OpBuilder builder(refill->getParentOp());
   Location loc = mbarriers.getLoc();
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value isFirst = lag == 1 ? arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                                   wait.getMbarrier(), number(0))
-                           : arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                                   wait.getMbarrier(), number(lag));
+  Value isFirst =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, wait.getMbarrier(), number(0));
   Value before = arith::AddIOp::create(builder, loc, wait.getPhase(), number(-1));
   return arith::SelectOp::create(builder, loc, isFirst, before, wait.getPhase());
 }
@@ -184,12 +181,7 @@ bool StageReleaser::find() {
         last = *release;
     }
   bool isNext = !releases.empty() && !releases.front().second.stage;
-  // A refill with a lag fills a stage of an earlier iteration.
-  auto isReleased = [&](TmaLoadOp refill) {
-    MbarrierWaitOp wait = fullWaitOf(refill);
-    return wait && (!isNext || !refillLag(refill, wait.getMbarrier()) ||
-                    stageOfPreviousIteration(refill, wait.getMbarrier()));
-  };
+  auto isReleased = [&](TmaLoadOp refill) { return bool(fullWaitOf(refill)); };
   if (refills.empty() || releases.empty())
     return false;
   if (llvm::all_of(refills, isReleased) &&
@@ -219,9 +211,7 @@ void StageReleaser::run() {
     if (!stage)
       for (TmaLoadOp refill : refills)
         if (block->findAncestorOpInBlock(*refill))
-          stage = refillLag(refill, fullWaitOf(refill).getMbarrier())
-                      ? stageOfPreviousIteration(refill, fullWaitOf(refill).getMbarrier())
-                      : Value(refill.getStage());
+          stage = refill.getStage();
     if (stage)
       MbarrierArriveOp::create(builder, loc, empty, stage);
   }
