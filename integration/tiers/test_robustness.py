@@ -152,6 +152,23 @@ def test_interrupts_do_not_disturb(tmp_path):
     assert (process.returncode, out, err) == (0, "interrupted\n2 True\n", ""), err
 
 
+def test_interrupt_while_a_call_tells_that_it_is_hot(tmp_path):
+    body = """
+    def interrupted():
+        raise KeyboardInterrupt
+
+    type(layer)._heat = lambda self: None  # calls that run without Python code tell it themselves
+    layer._heated = interrupted
+    layer(x, w)
+    try:
+        for _ in range(4):
+            layer(x, w)
+    except KeyboardInterrupt:
+        print("interrupted")
+    """
+    assert run(tmp_path, body) == "interrupted\n"
+
+
 @pytest.mark.parametrize("warms", [False, True])
 def test_threads_call_while_code_is_swapped(warms):
     mix = make(hot=0)

@@ -49,12 +49,16 @@ struct Keywords {
 };
 
 /// Tells the Python code that a specialisation is hot: it may start to compile. The call itself is
-/// done.
+/// done: an interrupt is raised after it.
 static void tellHot(FunctionObject *self) {
   auto *object = reinterpret_cast<PyObject *>(self);
   Ref done(PyObject_CallMethodObjArgs(object, heatName, nullptr));
-  if (!done)
-    PyErr_WriteUnraisable(object);
+  if (done)
+    return;
+  if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+    return PyErr_WriteUnraisable(object);
+  PyErr_Clear();
+  PyErr_SetInterrupt();
 }
 
 /// The arguments of a call by position.
