@@ -20,7 +20,9 @@ Value Emitter::getConstant(int64_t value) {
   return constant;
 }
 
-Value Emitter::getCoord(StringAttr dim) { return findScope(dim)->coords[dim]; }
+Value Emitter::getCoord(StringAttr dim) {
+  return dim == pieced ? pieceCoords[piece] : findScope(dim)->coords[dim];
+}
 
 /// The first index of the current block along `dim`.
 Value Emitter::getStart(StringAttr dim) {
@@ -77,7 +79,7 @@ Value Emitter::emitScalar(SymExpr e) {
     Value start = getStart(dim.getName());
     if (name.ends_with(".lo"))
       return start;
-    Value last = fold<arith::AddIOp>(start, getConstant(dim.getTile() - 1));
+    Value last = fold<arith::AddIOp>(start, getConstant(tileOf(dim.getName()) - 1));
     if (!mayBeRagged(dim))
       return last;
     return fold<arith::MinSIOp>(last, emitScalar(dim.getSize() - 1));
@@ -119,13 +121,14 @@ Value Emitter::emitScalar(SymExpr e) {
 Value Emitter::emitIota(StringAttr dim, SymExpr offset, Type element) {
   SymExpr start = SymExpr::symbol(dim.getValue()) + offset;
   return atDepth(getDepth(start), [&] {
-    if (Value known = top().iotas.lookup({start.opaque(), element}))
+    std::tuple key(start.opaque(), element, pieceOf(getDimBits(kernel.getDimsIn(start))));
+    if (Value known = top().iotas.lookup(key))
       return known;
     Value first = getStart(dim);
     if (!offset.isConstant(0))
       first = fold<arith::AddIOp>(first, emitScalar(offset));
     Value iota = create<tile::IotaOp>(tileType({dim}, element), first);
-    return top().iotas[{start.opaque(), element}] = iota;
+    return top().iotas[key] = iota;
   });
 }
 
@@ -206,7 +209,8 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
   Value result;
   for (StringAttr dim : dims) {
     Value edge = atDepth(getDepth(getDimBits(dim)), [&] {
-      if (Value known = top().edges.lookup(dim))
+      std::pair key(dim, pieceOf(getDimBits(dim)));
+      if (Value known = top().edges.lookup(key))
         return known;
       // Relative to the start of the block the indices are constants of 32 bits.
       auto type = tileType({dim}, builder.getI32Type());
@@ -215,7 +219,7 @@ Value Emitter::emitEdge(ArrayRef<StringAttr> dims, const Order &order) {
       if (!fits(kernel.getDim(dim)))
         inside = fold<arith::MinSIOp>(inside, getConstant(tileOf(dim)));
       Value index = create<tile::IotaOp>(type, getConstant(0));
-      return top().edges[dim] = map(ScalarOp::Lt, {index, fold<tile::SplatOp>(type, inside)});
+      return top().edges[key] = map(ScalarOp::Lt, {index, fold<tile::SplatOp>(type, inside)});
     });
     edge = broadcast(edge, {dim}, order);
     result = result ? map(ScalarOp::And, {result, edge}) : edge;

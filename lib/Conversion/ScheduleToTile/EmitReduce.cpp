@@ -133,7 +133,7 @@ Value Emitter::emitOperand(ReduceOp kind, Value value, const Order &order,
       masked.push_back(dim);
   if (masked.empty())
     return tile;
-  SmallVector<Scope::Tile> &known = top().masked[{value, unsigned(kind)}];
+  SmallVector<Scope::Tile> &known = top().masked[{value, unsigned(kind), pieceOf(value)}];
   for (Scope::Tile &other : known)
     if (other.order == order)
       return other.tile;

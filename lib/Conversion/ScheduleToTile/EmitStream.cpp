@@ -123,7 +123,7 @@ GaugeStep Emitter::getGaugeStep(sched::GaugeOp op) {
     SmallVector<StringAttr> over(stream.getOver().getAsRange<StringAttr>());
     Order order = getOrder(op.getResult());
     Type element = valType(op.getResult()).getElementType();
-    Value before = body->carried[op];
+    Value before = body->carried[{op, 0}];
     // A nan makes its weight and with it the sums nan, so the maximum may drop it. An indicator has
     // no weights.
     Value largest = emitCombine(ReduceOp::Max, op.getExponent(), over, order, element, {},
@@ -202,7 +202,7 @@ ScanStep Emitter::getScanStep(sched::ScanOp op) {
     auto along =
         llvm::cast<StringAttr>(llvm::cast<sched::StreamOp>(op->getParentOp()).getOver()[0]);
     Order order = getOrder(op.getResult());
-    Value before = body->carried[op];
+    Value before = body->carried[{op, 0}];
     if (!before)
       before = identity(kind, carriedOrder(*op), valType(op.getResult()).getElementType(),
                         op.getBelow());
@@ -266,7 +266,7 @@ Values Emitter::emitBlock(sched::StreamOp op) {
   for (Operation &member : op.getBody().front()) {
     loc = member.getLoc();
     if (auto store = dyn_cast<sched::StoreOp>(member)) {
-      emitStore(store);
+      forPieces(storeDependence(store), [&] { emitStore(store); });
     } else if (auto check = dyn_cast<sched::CheckOp>(member)) {
       emitCheck(check);
     } else if (auto gauge = dyn_cast<sched::GaugeOp>(member)) {
@@ -275,20 +275,22 @@ Values Emitter::emitBlock(sched::StreamOp op) {
       states.push_back(getScanStep(scan).next);
     } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       Order order = getOrder(accumulate.getResult());
-      Value state = top().carried[accumulate];
-      Type accumulator = accumulatorType(accumulate.getReduceOp(), accumulate.getValues(),
-                                         valType(accumulate.getResult()).getElementType());
-      if (Value gauge = accumulate.getGauge(); gauge && state) {
-        auto op = gauge.getDefiningOp<sched::GaugeOp>();
-        Value factor = broadcast(getGaugeStep(op).rebase, getOrder(gauge), order);
-        if (op.getIndicator())
-          state = map(ScalarOp::Where,
-                      {factor, state, identity(accumulate.getReduceOp(), order, accumulator)});
-        else
-          state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
-      }
-      states.push_back(emitCombine(accumulate.getReduceOp(), accumulate.getValues(), over, order,
-                                   accumulator, state));
+      forPieces(getDependence(accumulate.getResult()), [&] {
+        Value state = top().carried[{accumulate, piece}];
+        Type accumulator = accumulatorType(accumulate.getReduceOp(), accumulate.getValues(),
+                                           valType(accumulate.getResult()).getElementType());
+        if (Value gauge = accumulate.getGauge(); gauge && state) {
+          auto op = gauge.getDefiningOp<sched::GaugeOp>();
+          Value factor = broadcast(getGaugeStep(op).rebase, getOrder(gauge), order);
+          if (op.getIndicator())
+            state = map(ScalarOp::Where,
+                        {factor, state, identity(accumulate.getReduceOp(), order, accumulator)});
+          else
+            state = map(ScalarOp::Mul, {state, cast(factor, accumulator)});
+        }
+        states.push_back(emitCombine(accumulate.getReduceOp(), accumulate.getValues(), over, order,
+                                     accumulator, state));
+      });
     }
   }
   loc = op.getLoc();
@@ -398,7 +400,8 @@ Values Emitter::emitSegments(sched::StreamOp op, ValueRange inits) {
       unsigned i = 0;
       for (Operation &member : op.getBody().front())
         if (isState(member))
-          top().carried[&member] = args[i++];
+          forPieces(getDependence(member.getResult(0)),
+                    [&] { top().carried[{&member, piece}] = args[i++]; });
       return isTested ? emitVisit(visit, op, args) : emitBlock(op);
     };
     states = emitLoop(from, to, dim.getName(), atEdge, states, body, prepare);
@@ -429,12 +432,12 @@ Values Emitter::emitSingleBlock(sched::StreamOp op) {
 
 void Emitter::emitStream(sched::StreamOp op) {
   Values inits;
-  SmallVector<Operation *> members;
+  llvm::DenseMap<Operation *, unsigned> numbers; // of the first piece
   for (Operation &member : op.getBody().front()) {
     if (!isState(member))
       continue;
     loc = member.getLoc();
-    members.push_back(&member);
+    numbers[&member] = inits.size();
     Value result = member.getResult(0);
     Order order = carriedOrder(member);
     Type element = valType(result).getElementType();
@@ -442,8 +445,8 @@ void Emitter::emitStream(sched::StreamOp op) {
       inits.push_back(identity(scan.getReduceOp(), order, element, scan.getBelow()));
     } else if (auto accumulate = dyn_cast<sched::AccumulateOp>(member)) {
       ReduceOp kind = accumulate.getReduceOp();
-      inits.push_back(
-          identity(kind, order, accumulatorType(kind, accumulate.getValues(), element)));
+      Value init = identity(kind, order, accumulatorType(kind, accumulate.getValues(), element));
+      forPieces(getDependence(result), [&] { inits.push_back(init); });
     } else {
       inits.push_back(identity(ReduceOp::Max, order, element));
     }
@@ -462,8 +465,10 @@ void Emitter::emitStream(sched::StreamOp op) {
 
   auto yield = llvm::cast<sched::YieldOp>(op.getBody().front().getTerminator());
   for (auto [result, state] : llvm::zip(op.getStates(), yield.getStates())) {
-    Value final = states[llvm::find(members, state.getDefiningOp()) - members.begin()];
-    top().tiles[result].push_back(
-        {getOrder(result), cast(final, valType(result).getElementType())});
+    unsigned number = numbers.lookup(state.getDefiningOp());
+    forPieces(getDependence(state), [&] {
+      Value final = cast(states[number + piece], valType(result).getElementType());
+      top().tiles[{result, piece}].push_back({getOrder(result), final});
+    });
   }
 }

@@ -88,7 +88,7 @@ Value Emitter::emitTile(Value value, const Order &order) {
   }
   if (own == order || isSplat) {
     result = atDepth(getDepth(getDependence(value)), [&] {
-      SmallVector<Scope::Tile> known = top().tiles.lookup(value);
+      SmallVector<Scope::Tile> known = top().tiles.lookup({value, pieceOf(value)});
       for (Scope::Tile &tile : known)
         if (tile.order == order)
           return tile.tile;
@@ -98,19 +98,19 @@ Value Emitter::emitTile(Value value, const Order &order) {
           made = permute(tile.tile, tile.order, order);
       if (!made)
         made = generate(value, order);
-      top().tiles[value].push_back({order, made});
+      top().tiles[{value, pieceOf(value)}].push_back({order, made});
       return made;
     });
     loc = outerLoc;
     return result;
   }
   Value tile = emitTile(value, own);
-  for (Scope::Tile &known : top().tiles[value])
+  for (Scope::Tile &known : top().tiles[{value, pieceOf(value)}])
     if (known.order == order)
       result = known.tile;
   if (!result) {
     result = broadcast(tile, own, order);
-    top().tiles[value].push_back({order, result});
+    top().tiles[{value, pieceOf(value)}].push_back({order, result});
   }
   loc = outerLoc;
   return result;

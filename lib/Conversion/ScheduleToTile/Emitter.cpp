@@ -20,6 +20,8 @@ LogicalResult Emitter::check() {
   if (kernel.getDims().size() >= kStreamBit)
     return kernel.emitOpError() << "expected fewer than " << kStreamBit << " dimensions, got "
                                 << kernel.getDims().size();
+  if (failed(findPieces()))
+    return failure();
   WalkResult result = kernel.walk([&](Operation *op) -> WalkResult {
     if (isa<sched::LoadOp, sched::StoreOp>(op)) {
       bool isLoad = isa<sched::LoadOp>(op);
@@ -55,6 +57,36 @@ LogicalResult Emitter::check() {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+/// Where warpgroups multiply, a tile that is no power of two has pieces.
+LogicalResult Emitter::findPieces() {
+  if (kernel.getTuningConfig().get(TuningField::Wgmma) != 1)
+    return success();
+  for (sched::DimAttr dim : kernel.getDims().getAsRange<sched::DimAttr>()) {
+    if (!dim.isParallel() || llvm::isPowerOf2_64(dim.getTile()))
+      continue;
+    bool onlySums = !kernel
+                         .walk([](Operation *op) {
+                           bool isOther = isa<sched::GaugeOp, sched::ScanOp, sched::SortOp,
+                                              sched::VisitOp, sched::CheckOp>(op);
+                           return isOther ? WalkResult::interrupt() : WalkResult::advance();
+                         })
+                         .wasInterrupted();
+    if (pieced || !onlySums)
+      return kernel.emitOpError() << "expected a power of two as tile of dimension '"
+                                  << dim.getName().getValue() << "', got " << dim.getTile();
+    pieced = dim.getName();
+    pieces = unsigned(dim.getTile() >> llvm::countr_zero(uint64_t(dim.getTile())));
+  }
+  return success();
+}
+
+void Emitter::forPieces(uint64_t dependence, llvm::function_ref<void()> emit) {
+  unsigned count = pieced && (dependence & getDimBits(pieced)) ? pieces : 1;
+  for (piece = 0; piece < count; ++piece)
+    emit();
+  piece = 0;
 }
 
 /// A block has whole rows, which one CTA sorts.
@@ -155,7 +187,8 @@ void Emitter::emitLaunch(OpBuilder &hostBuilder) {
   SmallVector<std::string> texts;
   SmallVector<SymExpr> grid;
   for (StringAttr name : getGridOrder()) {
-    SymExpr count = kernel.getDim(name).getSize().ceilDiv(tileOf(name));
+    sched::DimAttr dim = kernel.getDim(name);
+    SymExpr count = dim.getSize().ceilDiv(dim.getTile());
     if (grid.size() < kMaxGridRank)
       grid.push_back(count);
     else
@@ -317,7 +350,12 @@ uint64_t Emitter::getDependence(Value value) {
     if (auto load = dyn_cast<sched::LoadOp>(op))
       for (Value index : load.getPlaces())
         bits |= getDependence(index);
-  } else if (!isa<sched::StreamOp>(op)) {
+  } else if (auto stream = dyn_cast<sched::StreamOp>(op)) {
+    Operation *yield = stream.getBody().front().getTerminator();
+    if (pieced)
+      bits = getDependence(yield->getOperand(cast<OpResult>(value).getResultNumber())) &
+             getDimBits(pieced);
+  } else {
     for (Value operand : op->getOperands())
       bits |= getDependence(operand);
     if (auto reduce = dyn_cast<sched::ReduceOp>(op))
@@ -405,7 +443,8 @@ void Emitter::emitCoordinates() {
       rest = create<tile::ProgramIdOp>(builder.getIndexType(), i);
     Value coordinate = rest;
     if (i + 1 >= kMaxGridRank && i + 1 < order.size()) {
-      Value count = emitScalar(kernel.getDim(name).getSize().ceilDiv(tileOf(name)));
+      sched::DimAttr dim = kernel.getDim(name);
+      Value count = emitScalar(dim.getSize().ceilDiv(dim.getTile()));
       coordinate = create<arith::RemUIOp>(rest, count);
       rest = create<arith::DivUIOp>(rest, count);
     }
@@ -424,12 +463,17 @@ void Emitter::emit() {
     if (scope.coords.contains(dim.getName()) && mayBeRagged(dim))
       scope.ragged.push_back(dim.getName());
   }
+  if (pieced) {
+    Value first = fold<arith::MulIOp>(scope.coords[pieced], getConstant(pieces));
+    for (unsigned i = 0; i < pieces; ++i)
+      pieceCoords.push_back(fold<arith::AddIOp>(first, getConstant(i)));
+  }
   for (Operation &op : kernel.getBody().front()) {
     loc = op.getLoc();
     if (auto stream = dyn_cast<sched::StreamOp>(op))
       emitStream(stream);
     else if (auto store = dyn_cast<sched::StoreOp>(op))
-      emitStore(store);
+      forPieces(storeDependence(store), [&] { emitStore(store); });
     else if (auto check = dyn_cast<sched::CheckOp>(op))
       emitCheck(check);
   }

@@ -8,6 +8,10 @@
 // The axes of a tile are an ordered list of dimensions ("order"), those with a tile size above 1.
 // The same value can exist in several orders, and broadcast along further dimensions.
 //
+// Tiles of CUDA cores and tensor cores are powers of two. A parallel dimension may have a tile of
+// several such pieces: what depends on it is emitted for one piece after the other, and streams
+// carry the states of all.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
 #define TESSERA_LIB_CONVERSION_SCHEDULETOTILE_EMITTER_H
@@ -60,12 +64,16 @@ struct Scope {
     Order order;
     mlir::Value tile;
   };
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<Tile>> tiles;
+  // All by the piece, too.
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, llvm::SmallVector<Tile>> tiles;
   /// The same with the neutral element of a reduction past ragged edges.
-  llvm::DenseMap<std::pair<mlir::Value, unsigned>, llvm::SmallVector<Tile>> masked;
-  llvm::DenseMap<mlir::StringAttr, mlir::Value> edges; ///< index < size, along one dimension
-  llvm::DenseMap<std::pair<const void *, mlir::Type>, mlir::Value> iotas; ///< by start and element
-  llvm::DenseMap<mlir::Operation *, mlir::Value> carried; ///< states before the block
+  llvm::DenseMap<std::tuple<mlir::Value, unsigned, unsigned>, llvm::SmallVector<Tile>> masked;
+  /// index < size, along one dimension
+  llvm::DenseMap<std::pair<mlir::StringAttr, unsigned>, mlir::Value> edges;
+  /// By start and element.
+  llvm::DenseMap<std::tuple<const void *, mlir::Type, unsigned>, mlir::Value> iotas;
+  /// States before the block.
+  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, mlir::Value> carried;
   llvm::DenseMap<mlir::Operation *, GaugeStep> gauges;
   llvm::DenseMap<mlir::Operation *, ScanStep> scans;
 };
@@ -119,6 +127,7 @@ private:
   bool isRagged(mlir::StringAttr dim);
   bool fits(sched::DimAttr dim);
   mlir::LogicalResult checkSort(sched::SortOp op);
+  mlir::LogicalResult findPieces();
   bool mayBeRagged(sched::DimAttr dim);
 
   // Dependences of a value (Emitter.cpp).
@@ -136,8 +145,16 @@ private:
     return count;
   }
   int64_t tileOf(mlir::StringAttr dim) {
-    return kernel.getDim(dim).getTile() * (dim == searched ? searchedBlocks(dim) : 1);
+    int64_t tile = kernel.getDim(dim).getTile();
+    return dim == pieced ? tile / pieces : tile * (dim == searched ? searchedBlocks(dim) : 1);
   }
+  /// The current piece, for what depends on the dimension that has pieces.
+  unsigned pieceOf(uint64_t dependence) {
+    return pieced && (dependence & getDimBits(pieced)) ? piece : 0;
+  }
+  unsigned pieceOf(mlir::Value value) { return pieceOf(getDependence(value)); }
+  /// Emits something once, or for each piece if it depends on the dimension that has them.
+  void forPieces(uint64_t dependence, llvm::function_ref<void()> emit);
   Order getOrder(llvm::ArrayRef<mlir::StringAttr> dims); ///< axes in declaration order
   Order getOrder(mlir::Value value);
   Order unionOrder(const Order &a, llvm::ArrayRef<mlir::StringAttr> b);
@@ -168,6 +185,9 @@ private:
   bool isCheapToRecompute(mlir::Value value, unsigned depth = 0);
   Values emitGatherIndices(mlir::ValueRange places, const Order &order);
   void emitStore(sched::StoreOp op);
+  uint64_t storeDependence(sched::StoreOp op) {
+    return getDimBits(accesses[op].dims) | getDependence(op.getValue());
+  }
   void emitScatter(sched::StoreOp op);
   void emitCheck(sched::CheckOp op);
 
@@ -248,6 +268,11 @@ private:
   /// In a search along this dimension, its tile covers many blocks.
   mlir::StringAttr searched;
   int64_t listed = 0; ///< the blocks of a list in a search for it
+  /// The dimension whose tile has several pieces, or null; their number, and the one that is
+  /// emitted.
+  mlir::StringAttr pieced;
+  unsigned pieces = 1, piece = 0;
+  Values pieceCoords;
   llvm::DenseMap<mlir::Operation *, Access> accesses;
   llvm::DenseMap<mlir::Value, uint64_t> dependences;
   std::map<int64_t, mlir::Value> constants;

@@ -37,3 +37,15 @@ func.func @element_number(%x: !gir.tensor<A, B, f32>) -> !gir.tensor<"A*B", f32>
   }
   return %r : !gir.tensor<"A*B", f32>
 }
+
+// -----
+
+func.func @two_dimensions_with_pieces(%x: !gir.tensor<M, N, f32>) -> !gir.tensor<M, N, f32> {
+  // expected-error @+1 {{expected a power of two as tile of dimension 'n', got 192}}
+  %r = sched.kernel @k(%X = %x : !gir.tensor<M, N, f32>) -> (%o : !gir.tensor<M, N, f32>)
+      dims [parallel m = M tile 192, parallel n = N tile 192] order [n, m] tuning <wgmma = 1> {
+    %0 = sched.load %X["m", "n"] : !gir.tensor<M, N, f32> -> !sched.val<[m, n], f32>
+    sched.store %0, %o["m", "n"] : !sched.val<[m, n], f32>, !gir.tensor<M, N, f32>
+  }
+  return %r : !gir.tensor<M, N, f32>
+}

@@ -19,12 +19,17 @@ def ConvertScheduleToTile : Pass<"convert-sched-to-tile", "::mlir::ModuleOp"> {
     **Output form.** Tile IR without layouts. The names of kernels are unique in the module.
 
     **Declines.** Never. An address that is not affine is an error, and so is a state or a gauge over
-    an inner dimension whose tile does not cover its size. The diagnostic is at the operation.
+    an inner dimension whose tile does not cover its size. The diagnostic is at the operation. So is
+    a second tile with pieces, or one in a kernel with states other than sums.
 
     *Shapes.* A value over dimensions becomes a tile with one axis per dimension of tile size above
     1, in the order in which the kernel declares them. Dimensions of tile size 1 are coordinates. A
     contraction requests its operands in the order of `tile.mma`: loads are emitted in that order,
     other values are transposed.
+
+    *Pieces.* Where warpgroups multiply, one parallel dimension may have a tile that is no power of
+    two, as 192. What depends on it is emitted for one piece of a power of two, as 64, after the
+    other; streams carry the sums of all pieces, and share what does not depend on the dimension.
 
     *Memory.* The address of a load or store, the index expressions times the tensor's strides, must
     be affine in the dimensions. It becomes a view with one dimension per kernel dimension. Slices,

@@ -39,7 +39,10 @@ static std::string tileProblem(const MachineModel &machine, StringRef dim, int64
   constexpr int64_t most = 1 << 20;
   if (tile > most)
     return llvm::formatv("expected tile.{0} up to {1}, got {2}", dim, most, tile);
-  if (machine.isGpu && !llvm::isPowerOf2_64(tile))
+  // Warpgroups multiply tiles of several pieces.
+  constexpr int64_t piece = 64;
+  bool hasPieces = machine.warpgroupCosts && tile % piece == 0;
+  if (machine.isGpu && !llvm::isPowerOf2_64(tile) && !hasPieces)
     return llvm::formatv("expected a power of two as tile.{0} on a GPU, got {1}", dim, tile);
   return "";
 }
