@@ -19,7 +19,7 @@ static constexpr double kSharedBytesPerCycle = 128;
 /// unittests/CostModel/measurements (see its README); the other half judges them. Those for rows
 /// that are not at cache lines are fitted to gemm_variants_h200.json, and the last one to
 /// 2000x3000x5000 in gemm_draws_h200.json. The two of clusters are those of a small grid that
-/// choose best for half of the shapes in gemm_clusters_h200.json.
+/// choose best for the first 60 shapes in gemm_space_h200.json.
 const WarpgroupCosts tessera::kHopperCosts = {
     .cyclesPerUs = 1755,
     .l2BytesPerCycle = 83.6,
