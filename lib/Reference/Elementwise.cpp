@@ -296,21 +296,22 @@ static bool isCertainTest(const Approximation *x, unsigned arity) {
 }
 
 /// A selection under an uncertain condition is certain if both sides are the same number.
-static Approximation chooseEither(Approximation x, Approximation y) {
-  if (x.value == y.value || (std::isnan(x.value) && std::isnan(y.value)))
-    return {x.value, std::max(x.bound, y.bound)};
-  double distance = std::fabs(x.value - y.value);
-  if (distance <= x.bound + y.bound)
-    return {x.value, distance + std::max(x.bound, y.bound)};
-  return Approximation::uncertain(x.value);
+static Approximation chooseEither(Approximation chosen, Approximation other) {
+  if (chosen.value == other.value || (std::isnan(chosen.value) && std::isnan(other.value)))
+    return {chosen.value, std::max(chosen.bound, other.bound)};
+  double distance = std::fabs(chosen.value - other.value);
+  if (distance <= chosen.bound + other.bound)
+    return {chosen.value, distance + std::max(chosen.bound, other.bound)};
+  return Approximation::uncertain(chosen.value);
 }
 
 static void whereTensors(const Tensor &condition, const Tensor &x, const Tensor &y,
                          Tensor &result) {
   for (int64_t i = 0, count = result.size(); i < count; ++i) {
-    const Tensor &chosen = condition.integers[i] ? x : y;
+    const Tensor &chosen = condition.integers[i] ? x : y, &other = condition.integers[i] ? y : x;
     if (result.isFloat()) {
-      result.set(i, condition.uncertain[i] ? chooseEither(x.get(i), y.get(i)) : chosen.get(i));
+      result.set(i, condition.uncertain[i] ? chooseEither(chosen.get(i), other.get(i))
+                                           : chosen.get(i));
       continue;
     }
     result.integers[i] = chosen.integers[i];

@@ -133,10 +133,16 @@ TEST(Reference, UncertainChoices) {
       "f32>) -> !gir.tensor<N, f32>"
       "return %2 : !gir.tensor<N, f32> }");
   float x = 1.0f / 3, y = x * x;
-  Result r = program.run({vector({x, x}), vector({y, y}), vector({5, 5}), vector({5, 6})})[0];
+  Result r =
+      program.run({vector({x, x, x}), vector({y, y, y}), vector({5, 5, 6}), vector({5, 6, 5})})[0];
   EXPECT_FALSE(r.uncertain[0]);
   EXPECT_EQ(r.values[0], 5);
+  // The value is that of the condition in float64.
+  bool isLess = double(x) * double(x) < double(y);
   EXPECT_TRUE(r.uncertain[1]);
+  EXPECT_EQ(r.values[1], isLess ? 5 : 6);
+  EXPECT_TRUE(r.uncertain[2]);
+  EXPECT_EQ(r.values[2], isLess ? 6 : 5);
 }
 
 TEST(Reference, StepsAndPoles) {
