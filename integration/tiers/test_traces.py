@@ -224,4 +224,6 @@ def test_processes_at_once(tmp_path):
     results = [float(one.communicate(timeout=120)[0]) for one in processes]
     assert results == [1.5 ** (2 + i % 2) for i in range(6)]
     (one,) = kept()
-    assert one.lines and all(json.loads(line)["state"] == "active" for line in one.lines)
+    states = {json.loads(line)["state"] for line in one.lines}
+    assert "active" in states
+    assert states <= {"active", "missed"}  # of another process, for the other exponent
