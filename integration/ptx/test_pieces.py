@@ -49,21 +49,15 @@ def test_pieces(sizes):
         assert simulation.ok, simulation.text
 
 
-def test_two_sides():
-    with pytest.raises(tsr.CompileError, match="expected a power of two as tile of dimension"):
-        product.compile(
-            tsr.Tensor[512, 512, tsr.bf16],
-            tsr.Tensor[512, 512, tsr.bf16],
-            target="sm_90:ptx",
-            schedule=PIECES.replace("tile.m=128", "tile.m=192"),
-        )
-
-
-def test_other_tiles():
-    with pytest.raises(tsr.CompileError, match="expected a power of two as tile.n on a GPU"):
-        product.compile(
-            tsr.Tensor[512, 512, tsr.bf16],
-            tsr.Tensor[512, 512, tsr.bf16],
-            target="sm_90:ptx",
-            schedule=PIECES.replace("tile.n=192", "tile.n=100"),
-        )
+@pytest.mark.parametrize(
+    ("tile", "message"),
+    [
+        ("tile.m=192,tile.n=192", "expected a power of two as tile of dimension"),
+        ("tile.m=128,tile.n=100", "expected a power of two as tile.n on a GPU"),
+    ],
+)
+def test_other_tiles(tile, message):
+    matrix = tsr.Tensor[512, 512, tsr.bf16]
+    schedule = PIECES.replace("tile.m=128,tile.n=192", tile)
+    with pytest.raises(tsr.CompileError, match=message):
+        product.compile(matrix, matrix, target="sm_90:ptx", schedule=schedule)

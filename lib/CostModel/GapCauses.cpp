@@ -194,12 +194,9 @@ private:
     for (const std::string &name : c.over)
       size.depth *= int64_t(sizeOf(*find(name)));
     for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns) {
-        int64_t batches = int64_t(sizeOf(dim));
-        size.batches *= batches;
-        size.rowsSharers *= llvm::is_contained(c.columns, dim.name) ? batches : 1;
-        size.columnsSharers *= llvm::is_contained(c.rows, dim.name) ? batches : 1;
-      }
+      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns)
+        size.addBatches(int64_t(sizeOf(dim)), !llvm::is_contained(c.columns, dim.name),
+                        !llvm::is_contained(c.rows, dim.name));
     size.products = int64_t(shape.contractions.size());
     size.bytes = std::clamp<int64_t>(shape.storageBytes, 2, 4);
     size.parts = c.parts;

@@ -62,12 +62,10 @@ private:
     size.rowsOffLines = isAnyOffLines(&Product::rowsAlignment, areColumns ? rows : over);
     size.columnsOffLines = isAnyOffLines(&Product::columnsAlignment, areWords() ? over : columns);
     for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns) {
-        int64_t batches = std::max<int64_t>(1, facts.hint(dim.size));
-        size.batches *= batches;
-        size.rowsSharers *= llvm::is_contained(c.columns, dim.name) ? batches : 1;
-        size.columnsSharers *= llvm::is_contained(c.rows, dim.name) ? batches : 1;
-      }
+      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
+        size.addBatches(std::max<int64_t>(1, facts.hint(dim.size)),
+                        !llvm::is_contained(c.columns, dim.name),
+                        !llvm::is_contained(c.rows, dim.name));
     return size;
   }
 

@@ -64,6 +64,12 @@ struct ContractionSize {
   int64_t bytes = 2;    ///< of an element: 4 for tf32
   int64_t parts = 1;    ///< in memory, of which each operand is the sum
 
+  /// Multiplies the batches by a dimension that an operand may not have.
+  void addBatches(int64_t count, bool inRows, bool inColumns) {
+    batches *= count;
+    rowsSharers *= inRows ? 1 : count;
+    columnsSharers *= inColumns ? 1 : count;
+  }
   /// The products of parts that are computed: those of a number with at most as many bits.
   int64_t partProducts() const { return parts * (parts + 1) / 2; }
   int64_t resultBytes() const { return parts > 1 ? 4 : bytes; }
