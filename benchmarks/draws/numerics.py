@@ -108,7 +108,8 @@ def allowance(program: Program, reference: Any) -> tuple[float, float]:
     """What an element may err by, absolutely and relative to its value: 16 times the largest bound
     of the sample and the median of bounds relative to their values. Without a sample, or if the
     reference excludes all of it, each contraction rounds to its type and adds the random walk of
-    its sums, both with a margin, to values whose deviation is about 1."""
+    its sums, both with a margin, to values whose deviation is about 1. A product without a
+    contraction may err by a rounding for each factor: near 1 these are not independent."""
     if reference is not None:
         kept = ~np.asarray(reference.excluded)
         bound = np.asarray(reference.bound)[kept]
@@ -120,7 +121,8 @@ def allowance(program: Program, reference: Any) -> tuple[float, float]:
     longest = max((program.sizes[space[-1]] for space in program.spaces), default=1)
     kind = program.arguments[0].dtype
     sums = UNIT["fp64" if kind == "fp64" else "fp32"]
-    each = 4 * UNIT[kind] + 8 * math.sqrt(longest) * sums
+    steps = 8 * math.sqrt(longest) if program.spaces else program.regime[2]
+    each = 4 * UNIT[kind] + steps * sums
     return (1 + len(program.spaces)) * each, (1 + len(program.spaces)) * each
 
 

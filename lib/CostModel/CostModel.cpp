@@ -175,6 +175,8 @@ private:
     int64_t height = isAhead ? machine.l2Bytes / (depth * shape.elementBytes)
                              : machine.l2Bytes * 3 / 4 / ((depth + width) * shape.elementBytes);
     over->tile = bounded(*over, depth);
+    if (shape.storageBytes == 1) // bytes are multiplied in groups of four
+      over->tile = padded(over->tile, 4, depth);
     height = std::clamp<int64_t>(height / 64 * 64, 64, 512);
     rows->tile =
         facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);

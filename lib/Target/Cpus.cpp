@@ -14,6 +14,7 @@ static constexpr CpuProperty kAvx512[] = {
     {&Cpu::hasScaleF, ""},
     {&Cpu::hasEstimates, ""},
     {&Cpu::hasBf16Conversion, "avx512bf16"},
+    {&Cpu::hasByteProducts, "avx512vnni"},
     {&Cpu::hasAmx, "amx-tile amx-bf16"},
 };
 static constexpr CpuProperty kAvx2[] = {
@@ -21,6 +22,7 @@ static constexpr CpuProperty kAvx2[] = {
     {&Cpu::hasHalfConversion, "f16c"},
     {&Cpu::hasHalfConversion, "avx512f"},
     {&Cpu::hasMaskedMemory, ""},
+    {&Cpu::hasByteProducts, "avxvnni"},
 };
 static constexpr CpuProperty kSse2[] = {
     {&Cpu::hasFma, "fma"},
@@ -35,6 +37,7 @@ static constexpr CpuProperty kNeon[] = {
     {&Cpu::hasHalfProducts, "fp16fml"},
     {&Cpu::hasBf16Conversion, "bf16"},
     {&Cpu::hasBf16Products, "bf16"},
+    {&Cpu::hasByteProducts, "dotprod"},
 };
 
 static constexpr Sourced<int64_t> vendor(int64_t bytes) { return {bytes}; }

@@ -122,7 +122,9 @@ TEST(CpuDescription, Levels) {
   EXPECT_EQ(neon.arch, CpuDescription::Arch::AArch64);
   EXPECT_EQ(neon.vectorRegisters, 32);
   EXPECT_TRUE(neon.hasFma && neon.multipliesByLane && neon.hasHalfProducts);
-  EXPECT_FALSE(neon.hasBf16Products || neon.hasMaskedMemory);
+  EXPECT_FALSE(neon.hasBf16Products || neon.hasMaskedMemory || neon.hasByteProducts);
+  EXPECT_TRUE(CpuDescription::from("aarch64", {"dotprod"}).hasByteProducts);
+  EXPECT_TRUE(CpuDescription::from("x86_64", {"avx2", "avxvnni"}).hasByteProducts);
 }
 
 TEST(TensorCores, Registers) {

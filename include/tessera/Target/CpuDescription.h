@@ -29,6 +29,7 @@ struct CpuDescription {
   bool hasEstimates = false;      ///< 1/x and 1/sqrt(x) to 14 bits, and fractions (AVX-512F)
   bool hasBf16Conversion = false;
   bool hasBf16Products = false; ///< multiplies 2×4 by 4×2 bf16 and adds in f32 (BFMMLA)
+  bool hasByteProducts = false; ///< adds four products of bytes to each 32-bit lane (VNNI, SDOT)
   bool hasAmx = false;          ///< multiplies 16×32 by 32×16 tiles of bf16
   static constexpr int64_t amxRows = 16, amxDepth = 32;
   bool detectsStreams = false; ///< full-line writes do not read the line first (write streaming)

@@ -316,6 +316,8 @@ Value KernelEmitter::loadBuffer(const Buffer &buffer, const Position &at) {
 void KernelEmitter::storeBuffer(const Buffer &buffer, Value value, const Position &at) {
   if (buffer.parts)
     return storeSplitRow(buffer, value, at);
+  if (buffer.isOffset)
+    value = e.xorI(value, e.integer(-128, value.getType()));
   e.store(e.toStorage(value, buffer.element), bufferAddress(buffer, at.index), scratchScope);
 }
 

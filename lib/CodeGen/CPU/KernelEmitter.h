@@ -192,6 +192,10 @@ private:
   void emitBfmmlaKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix panelStart,
                         Value depth);
 
+  // ByteProducts.cpp
+  void packBytes(tile::MmaOp op, Ix column, int64_t width, Value depth);
+  Value addByteProducts(Value unsignedBytes, Value bytes, Value sums);
+
   // Amx.cpp
   void configureAmx();
   void releaseAmx();

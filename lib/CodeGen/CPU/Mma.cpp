@@ -315,6 +315,8 @@ void KernelEmitter::packAllPanels(tile::MmaOp op) {
 /// strip of them.
 void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
+  if (panel.quads)
+    return packBytes(op, column, width, depth);
   tile::LoadOp load = Plan::definingLoad(op.getRhs());
   Type from = Plan::elementOf(op.getRhs());
   int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
@@ -380,7 +382,7 @@ KernelEmitter::PanelPrefetch KernelEmitter::planPanelPrefetch(tile::MmaOp op, Ix
                                                               int64_t rows, Value rowEnd) {
   const Buffer &rhs = *plan.rhsOf(op);
   bool inColumns = Plan::isTransposedLoad(op.getRhs());
-  if (!plan.packsPanels(op) || rhs.paired || rhs.shape[1] > rhs.panel ||
+  if (!plan.packsPanels(op) || rhs.paired || rhs.quads || rhs.shape[1] > rhs.panel ||
       (inColumns && plan.lhsOf(op)->interleaved))
     return {};
   int64_t m = Plan::shapeOf(op.getLhs())[0],
@@ -479,6 +481,13 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     for (int64_t v = 0; v < vectors; ++v)
       accumulators.push_back(evaluateAccumulator(op, positionOf(i, v)));
 
+  // A step of bytes has four elements along K, and sums of the columns for rows of bytes plus 128.
+  const int64_t unroll = rhs.quads ? 1 : ::unroll, rowBytes = Emitter::byteWidth(lhs.element);
+  if (rhs.quads)
+    depth = LLVM::LShrOp::create(e.b, depth, e.integer(2));
+  if (lhs.isOffset)
+    accumulators.append(vectors, e.integer(0, vectorType));
+
   Value lhsBase = bufferAddress(lhs, {row, Ix(0)});
   // Where parts of panels are multiplied, consecutive vectors may be in two panels.
   bool isKnown = packed.isConstant();
@@ -492,7 +501,7 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   SmallVector<Value> rowsOfSteps(rows);
   Value someRows;
   auto loadSteps = [&](Value lhsAt) {
-    if (!cpu.multipliesByLane || lhs.interleaved)
+    if (!cpu.multipliesByLane || lhs.interleaved || rhs.quads)
       return;
     for (auto [i, steps] : llvm::enumerate(rowsOfSteps))
       steps = e.load(Emitter::withLanes(element, unroll),
@@ -507,7 +516,12 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     if (rowsOfSteps[i])
       return e.shuffle(rowsOfSteps[i], rowsOfSteps[i], SmallVector<int32_t>(lanes, step));
     return e.splat(
-        e.load(element, e.address(lhsAt, (i * lhs.rowStride + step) * bytes), scratchScope), lanes);
+        e.load(element, e.address(lhsAt, i * lhs.rowStride * rowBytes + step * bytes),
+               scratchScope),
+        lanes);
+  };
+  auto addProducts = [&](Value factor, Value column, Value sum) {
+    return rhs.quads ? addByteProducts(factor, column, sum) : e.mulAdd(factor, column, sum);
   };
   auto products = [&](Value lhsAt, Value rhsAt, int64_t step, MutableArrayRef<Value> sums) {
     SmallVector<Value> columns;
@@ -517,7 +531,11 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     for (int64_t i = 0; i < rows; ++i) {
       Value factor = spread(lhsAt, i, step);
       for (int64_t v = 0; v < vectors; ++v)
-        sums[i * vectors + v] = e.mulAdd(factor, columns[v], sums[i * vectors + v]);
+        sums[i * vectors + v] = addProducts(factor, columns[v], sums[i * vectors + v]);
+    }
+    for (int64_t v = 0; v < vectors && lhs.isOffset; ++v) {
+      Value &sum = sums[rows * vectors + v];
+      sum = addProducts(e.integer(int32_t(0x80808080), vectorType), columns[v], sum);
     }
   };
   int64_t whole = k / unroll * unroll;
@@ -552,8 +570,12 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
   for (int64_t step = whole; step < k; ++step)
     products(lhsBase, rhsBase, step, accumulators);
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t v = 0; v < vectors; ++v)
-      storeBuffer(to, accumulators[i * vectors + v], positionOf(i, v));
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value sum = accumulators[i * vectors + v];
+      if (lhs.isOffset)
+        sum = e.subI(sum, accumulators[rows * vectors + v]);
+      storeBuffer(to, sum, positionOf(i, v));
+    }
 }
 
 /// Few rows, right-hand side contiguous along N: vectors of columns with K innermost.

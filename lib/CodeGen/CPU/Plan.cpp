@@ -178,7 +178,11 @@ void Plan::chooseForOperand(Operation *user, Value value) {
   if (isLeaf(value))
     return;
   auto load = value.getDefiningOp<LoadOp>();
-  if (isTransposedLoad(value) && !isa<tile::TransposeOp, MmaOp>(user))
+  auto packsBytes = [&] { // of columns along K
+    auto product = user->hasOneUse() ? dyn_cast<MmaOp>(*user->user_begin()) : MmaOp();
+    return product && product.getRhs().getDefiningOp() == user && canUseByteProducts(product);
+  };
+  if (isTransposedLoad(value) && !isa<tile::TransposeOp, MmaOp>(user) && !packsBytes())
     return (void)materialize(value);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(user)) {
     ArrayRef<int64_t> dims = broadcast.getDims();
@@ -234,6 +238,24 @@ bool Plan::canUseBfmmla(MmaOp op) const {
          left[1] % 4 == 0 && right[1] >= 4;
 }
 
+Value Plan::bytesOf(Value value) {
+  auto cast = value.getDefiningOp<tile::CastOp>();
+  bool isByte = cast && elementOf(cast.getInput()).isSignlessInteger(8);
+  return isByte ? cast.getInput() : Value();
+}
+
+/// Bytes are multiplied in groups of four, sums are exact: rows and columns that are converted to
+/// int32, the columns directly from memory.
+bool Plan::canUseByteProducts(MmaOp op) const {
+  Value rows = bytesOf(op.getLhs()), columns = bytesOf(op.getRhs());
+  if (!cpu.hasByteProducts || !rows || !columns || !elementOf(op.getResult()).isInteger(32))
+    return false;
+  auto load = columns.getDefiningOp<LoadOp>();
+  return load && load->hasOneUse() && op.getRhs().hasOneUse() && load.getDims().size() == 2 &&
+         load->getBlock() == op->getBlock() && !storedViews.contains(load.getView()) &&
+         shapeOf(columns)[0] % 4 == 0 && shapeOf(columns)[0] * shapeOf(columns)[1] > 1;
+}
+
 /// Rows are interleaved where an instruction multiplies by one lane and enough columns amortize it.
 bool Plan::interleavesRows(MmaOp op) const {
   constexpr int64_t leastColumns = 64;
@@ -243,6 +265,11 @@ bool Plan::interleavesRows(MmaOp op) const {
 
 MicroTile Plan::microTile(MmaOp op, bool hasDynamicEnd) const {
   int64_t rows = shapeOf(op.getLhs())[0];
+  if (lhsOf(op)->isOffset) { // one more row of accumulators
+    CpuDescription fewer = cpu;
+    fewer.vectorRegisters -= chooseMicroTile(cpu, rows).vectors;
+    return chooseMicroTile(fewer, rows, hasDynamicEnd);
+  }
   if (!lhsOf(op)->interleaved)
     return chooseMicroTile(cpu, rows, hasDynamicEnd);
   MicroTile block = interleavedMicroTile(cpu, cpu.lanes(4));
@@ -270,6 +297,23 @@ bool Plan::packsRhs(MmaOp op) const {
          shapeOf(op.getLhs())[0] > 4;
 }
 
+/// Each row is loaded as bytes, and each panel packed right before it is used.
+void Plan::chooseBytes(MmaOp op) {
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  Buffer *&left = lhsBuffers[op];
+  left = sharedOperand(lhs, [](const Buffer &buffer) { return buffer.element.isInteger(8); });
+  if (!left) {
+    left = newBuffer(IntegerType::get(op.getContext(), 8), shapeOf(lhs));
+    left->isOffset = cpu.arch == CpuDescription::Arch::X86_64; // multiplies unsigned by signed
+    packed[lhs].push_back(left);
+  }
+  int64_t columns = shapeOf(rhs)[1], lanes = cpu.lanes(4);
+  int64_t panel = std::min(microTile(op).vectors * lanes, int64_t(llvm::alignTo(columns, lanes)));
+  rhsBuffers[op] = newBuffer(elementOf(op.getResult()), {shapeOf(rhs)[0] / 4, panel}, panel);
+  rhsBuffers[op]->quads = true;
+  panelwise.insert(op);
+}
+
 void Plan::chooseOperands(MmaOp op) {
   Type accumulator = elementOf(op.getResult());
   int64_t lanes = cpu.vectorBytes / (accumulator.getIntOrFloatBitWidth() / 8);
@@ -283,6 +327,8 @@ void Plan::chooseOperands(MmaOp op) {
       packed[value].push_back(buffer);
   };
   Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (canUseByteProducts(op))
+    return chooseBytes(op);
   if (canUseBfmmla(op)) {
     if (isTransposedLoad(lhs))
       materialize(lhs);

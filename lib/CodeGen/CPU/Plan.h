@@ -41,6 +41,8 @@ namespace tessera::cpu {
 /// hasOption
 ///   whether there are numbers that cannot be split;
 /// - `paired`: a BFMMLA operand (Bfmmla.cpp);
+/// - `quads`: panels whose elements are four bytes along K each (ByteProducts.cpp), with
+/// `isOffset` rows of bytes that are multiplied with them, plus 128;
 /// - `interleaved` > 0: this many rows interleaved along K (Interleave.cpp).
 struct Buffer {
   mlir::Type element;
@@ -48,7 +50,7 @@ struct Buffer {
   int64_t rowStride = 1;
   int64_t panel = 0;
   int64_t parts = 0;
-  bool paired = false;
+  bool paired = false, quads = false, isOffset = false;
   int64_t interleaved = 0;
   mlir::Block *home = nullptr; // the block whose items bound its live range
   int64_t offset = -1;
@@ -62,7 +64,7 @@ struct Buffer {
   bool sameForm(const Buffer &other) const {
     return element == other.element && shape == other.shape && rowStride == other.rowStride &&
            panel == other.panel && parts == other.parts && paired == other.paired &&
-           interleaved == other.interleaved;
+           quads == other.quads && isOffset == other.isOffset && interleaved == other.interleaved;
   }
 };
 
@@ -130,6 +132,10 @@ public:
   }
   /// Whether pairs of rows are multiplied by pairs of columns.
   bool usesBfmmla(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->paired; }
+  /// Whether four bytes along K are multiplied at once.
+  bool usesByteProducts(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->quads; }
+  /// The tile of int8 that is converted to this one; null if there is none.
+  static mlir::Value bytesOf(mlir::Value value);
   /// The block of accumulators that a contraction on the vector unit keeps in registers.
   MicroTile microTile(tile::MmaOp op, bool hasDynamicEnd = false) const;
   /// The buffer of the AMX configuration; null if AMX is not used.
@@ -165,6 +171,8 @@ private:
   void chooseOperands(tile::MmaOp op);
   bool canUseAmx(tile::MmaOp op) const;
   bool canUseBfmmla(tile::MmaOp op) const;
+  bool canUseByteProducts(tile::MmaOp op) const;
+  void chooseBytes(tile::MmaOp op);
   bool interleavesRows(tile::MmaOp op) const;
   Buffer *sharedOperand(mlir::Value value, llvm::function_ref<bool(const Buffer &)> isWanted) const;
   bool isLeaf(mlir::Value value) const;

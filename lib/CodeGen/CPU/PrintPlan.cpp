@@ -43,6 +43,8 @@ private:
 void PlanPrinter::printForm(const Buffer &buffer) {
   if (buffer.parts)
     os << "AMX blocks of " << buffer.parts << (buffer.parts == 1 ? " part" : " parts");
+  else if (buffer.quads)
+    os << "panels of " << buffer.panel << " by four bytes along K";
   else if (buffer.paired)
     os << "pairs of " << (buffer.panel ? "columns" : "rows");
   else if (buffer.interleaved)
