@@ -162,6 +162,21 @@ private:
     listTiles(c);
   }
 
+  /// Few columns become rows where that takes fewer instructions: dot products along K use all
+  /// lanes of a vector, and add them in the end; vectors of columns are partly empty, and rows are
+  /// copied.
+  bool swapsOperands(const Dim &rows, const Dim &columns, const Dim &over) const {
+    constexpr int64_t sumsOfLanes = 2, copies = 4; // instructions for a dot product, for a vector
+    int64_t lanes = machine.vectorBytes / shape.elementBytes, count = facts.max(columns.size);
+    if (machine.fewRows < count || facts.hint(rows.size) <= count || shape.batchInvariant)
+      return false;
+    auto vectors = [&](int64_t size) { return (size + lanes - 1) / lanes; };
+    bool areRowsContiguous = llvm::is_contained(shape.otherContiguous, rows.name);
+    int64_t depth = facts.hint(over.size);
+    return areRowsContiguous || count * (vectors(depth) + sumsOfLanes) <
+                                    depth * vectors(count) + copies * vectors(depth);
+  }
+
   void chooseProduct(const KernelShape::Contraction &c) {
     avoidPadding();
     int64_t lanes = machine.vectorBytes / shape.elementBytes;
@@ -180,7 +195,14 @@ private:
     height = std::clamp<int64_t>(height / 64 * 64, 64, 512);
     rows->tile =
         facts.max(rows->size) <= height ? blockedRows(*rows, height) : balanced(*rows, height, 32);
-    columns->tile = balanced(*columns, width, 2 * lanes);
+    // The right-hand side of few rows is read once, in the order of memory: long rows of it.
+    bool hasFewRows = rows->tile <= machine.fewRows;
+    columns->tile = balanced(*columns, hasFewRows ? 8 * width : width, 2 * lanes);
+    if (!onUnit(rows->tile) && swapsOperands(*rows, *columns, *over)) {
+      shape.tuning.set(TuningField::SwapOperands, 1);
+      int64_t fits = machine.l1Bytes / 2 / (columns->tile * shape.elementBytes);
+      over->tile = bounded(*over, std::clamp<int64_t>(fits / 16 * 16, depth, 8 * depth));
+    }
     // A long K dimension is split into parts: each operand is then packed once, not by every grid
     // task.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)

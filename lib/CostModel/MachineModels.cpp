@@ -56,6 +56,7 @@ MachineModel tessera::machineModel(const CpuDescription &cpu, int64_t cores) {
     machine.blockRows = CpuDescription::amxRows;
     machine.blockDepth = CpuDescription::amxDepth;
   }
+  machine.fewRows = cpu.fewRows();
   machine.detectsStreams = cpu.detectsStreams;
   machine.cpuCosts = cpuCosts(cpu);
   return machine;

@@ -35,6 +35,9 @@ struct MachineModel {
   bool interleavesRows = false;
   /// CPU: the rows and the K dimension of an AMX or BFMMLA block; 1 without these instructions.
   int64_t blockRows = 1, blockDepth = 1;
+  /// Rows of a contraction whose accumulators are all in registers of a CPU: the right-hand side is
+  /// read once.
+  int64_t fewRows = 0;
   /// The longest row that a CTA or grid task keeps while it loops over it several times; 0: none.
   int64_t wholeRow = 0;
   /// The alignment in bytes that copies of rows need; 0: none.

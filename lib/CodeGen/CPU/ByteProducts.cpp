@@ -28,13 +28,11 @@ Value KernelEmitter::addByteProducts(Value rows, Value columns, Value sums) {
   return e.intrinsic(name, sums.getType(), {sums, left, right});
 }
 
-/// Packs columns [column, column + width) of the right-hand side into the panel. Most panels are
-/// inside the view even where the tile is not.
+/// Packs columns [column, column + width) of the right-hand side into the panel.
 void KernelEmitter::packBytes(tile::MmaOp op, Ix column, int64_t width, Value depth) {
   const Buffer &panel = *plan.rhsOf(op);
   Value bytes = Plan::bytesOf(op.getRhs());
-  const Access &access = accesses.find(bytes.getDefiningOp())->second;
-  bool isAlongDepth = Plan::isTransposedLoad(bytes), wasAtEdge = atEdge;
+  bool isAlongDepth = Plan::isTransposedLoad(bytes);
   int64_t lanes = cpu.lanes(4);
   auto vectorAt = [&](Ix row, Ix column, int dim, int64_t count) {
     Position at;
@@ -63,16 +61,10 @@ void KernelEmitter::packBytes(tile::MmaOp op, Ix column, int64_t width, Value de
       e.store(quads, bufferAddress(panel, {packedRow, Ix(start)}), scratchScope);
     }
   };
-  auto covers = [&](unsigned dim, Value end) {
-    return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
-  };
-  Value inside =
-      e.andI(covers(0, depth), covers(1, e.materialize(e.add(column, width))));
-  emitVersioned(inside, [&] {
+  emitInside(bytes.getDefiningOp(), depth, e.add(column, width), [&] {
     e.loop(e.integer(0), depth, step, [&](Value row) {
       MemoScope scope(*this);
       packStep(Ix(row), Ix(LLVM::LShrOp::create(e.b, row, e.integer(2))));
     });
   });
-  atEdge = wasAtEdge;
 }

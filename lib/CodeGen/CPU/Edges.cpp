@@ -50,6 +50,19 @@ void KernelEmitter::emitVersioned(Value full, function_ref<void()> body) {
   e.branch(full, [&] { run(false); }, [&] { run(true); });
 }
 
+/// Emits accesses to the rows and columns of a tile before two ends. Most parts of a tile are inside
+/// the view even where the tile is not.
+void KernelEmitter::emitInside(Operation *load, Value rowEnd, Ix columnEnd,
+                               function_ref<void()> body) {
+  const Access &access = accesses.find(load)->second;
+  bool wasAtEdge = atEdge;
+  auto covers = [&](unsigned dim, Value end) {
+    return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
+  };
+  emitVersioned(e.andI(covers(0, rowEnd), covers(1, e.materialize(columnEnd))), body);
+  atEdge = wasAtEdge;
+}
+
 /// Returns how many columns are inside all edges along the last dimension: those of accesses and
 /// those of masks of the form `index < count`. Returns null if there is no edge. Records the masks
 /// in `alwaysTrue` and sets `isInside` of the accesses.

@@ -137,6 +137,7 @@ private:
   /// Emits `body` twice if `full` is not statically true: without masks for full tiles, with masks
   /// otherwise.
   void emitVersioned(Value full, llvm::function_ref<void()> body);
+  void emitInside(mlir::Operation *load, Value rowEnd, Ix columnEnd, llvm::function_ref<void()> body);
   llvm::SmallVector<mlir::Operation *> accessesOf(const Item &item);
   Value countColumnsInside(const Item &item);
   Value reductionEnd(const Root &root);
@@ -177,6 +178,9 @@ private:
   void emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix column, Ix packed, Value depth,
                        const PanelPrefetch &ahead);
   void prefetchAccumulators(tile::MmaOp op, MicroTile block, Ix row, Ix column);
+
+  // FewRows.cpp
+  void emitFewRows(tile::MmaOp op);
   void emitRowsTimesColumns(tile::MmaOp op);
   void emitDotProducts(tile::MmaOp op);
 

@@ -7,8 +7,7 @@
 // cache while all rows use it and prefetch the next one. Accumulators are evaluated, not just
 // loaded, so that rescaling a loop-carried accumulator needs no separate pass.
 //
-// With at most four rows the right-hand side is read only once, so it is not packed. It is read as
-// vectors along N if N is contiguous in memory, or as dot products along K if K is.
+// Few rows are multiplied without packing (FewRows.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "Backend.h"
@@ -276,15 +275,11 @@ void KernelEmitter::emitMma(tile::MmaOp op) {
   bool isBlocked = plan.rhsOf(op) != nullptr;
   if (plan.usesBfmmla(op))
     packForBfmmla(op);
-  if (!isBlocked)
-    plan.visitReads(op.getRhs(), true, {}, note);
   emitVersioned(isFull(loads.getArrayRef()), [&] {
     if (isBlocked)
       BlockedMma(*this, op).run();
-    else if (Plan::isTransposedLoad(op.getRhs()) && !plan.bufferOf(op.getRhs()))
-      emitDotProducts(op);
     else
-      emitRowsTimesColumns(op);
+      emitFewRows(op);
   });
 }
 
@@ -320,15 +315,10 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
   tile::LoadOp load = Plan::definingLoad(op.getRhs());
   Type from = Plan::elementOf(op.getRhs());
   int64_t lanes = cpu.lanes(Emitter::byteWidth(panel.element)), k = panel.shape[0];
-  bool isTransposed = Plan::isTransposedLoad(op.getRhs()), wasAtEdge = atEdge;
-  // Most panels are inside the view even where the tile is not.
+  bool isTransposed = Plan::isTransposedLoad(op.getRhs());
   const Access &access = accesses.find(load)->second;
-  auto covers = [&](unsigned dim, Value end) {
-    return access.valid[dim] ? e.cmp(LLVM::ICmpPredicate::sge, access.valid[dim], end) : Value();
-  };
-  Value rowsInside = covers(0, k % extents.contractionStep() ? e.integer(k) : depth);
-  Value inside = e.andI(rowsInside, covers(1, e.materialize(e.add(column, width))));
-  emitVersioned(inside, [&] {
+  Value rowEnd = k % extents.contractionStep() ? e.integer(k) : depth;
+  emitInside(load, rowEnd, e.add(column, width), [&] {
     if (isTransposed)
       return emitTransposeNest(load, panel, column, width);
     if (plan.splitsStrips(op))
@@ -371,7 +361,6 @@ void KernelEmitter::packPanel(tile::MmaOp op, Ix column, int64_t width, Value de
         copyRow(Ix(row));
       });
   });
-  atEdge = wasAtEdge;
 }
 
 /// Returns the share of the next panel that the block of `rows` rows at `row` prefetches while it
@@ -576,121 +565,4 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
         sum = e.subI(sum, accumulators[rows * vectors + v]);
       storeBuffer(to, sum, positionOf(i, v));
     }
-}
-
-/// Few rows, right-hand side contiguous along N: vectors of columns with K innermost.
-void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
-  const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
-  Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());
-  int64_t m = to.shape[0], n = to.shape[1];
-  int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
-  int64_t most = std::max<int64_t>((cpu.vectorRegisters - 8) / m, 1);
-  Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
-  auto strip = [&](Ix column, int64_t vectors, int64_t width) {
-    auto positionOf = [&](Ix rowIndex, int64_t v) {
-      Position at;
-      at.index = {rowIndex, e.add(column, v * lanes)};
-      at.vectorDim = 1;
-      at.lanes = width;
-      return at;
-    };
-    SmallVector<Value> sums;
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t v = 0; v < vectors; ++v)
-        sums.push_back(evaluate(op.getAcc(), positionOf(Ix(i), v)));
-    sums = e.loop(e.integer(0), depth, 1, sums, [&](Value at, ValueRange carried) {
-      MemoScope scope(*this);
-      SmallVector<Value> next(carried.begin(), carried.end());
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value value = e.cast(evaluate(op.getRhs(), positionOf(Ix(at), v)), from, element);
-        for (int64_t i = 0; i < m; ++i) {
-          Value scalar = e.load(element, bufferAddress(lhs, {Ix(i), Ix(at)}), scratchScope);
-          next[i * vectors + v] = e.mulAdd(e.splat(scalar, width), value, next[i * vectors + v]);
-        }
-      }
-      return next;
-    });
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t v = 0; v < vectors; ++v)
-        storeBuffer(to, sums[i * vectors + v], positionOf(Ix(i), v));
-  };
-  int64_t whole = n / lanes, step = std::min(whole, most);
-  int64_t covered = step ? whole / step * step : 0;
-  if (covered)
-    e.loop(e.integer(0), e.minI(columnEnd, e.integer(covered * lanes)), step * lanes,
-           [&](Value column) {
-             MemoScope scope(*this);
-             strip(Ix(column), step, lanes);
-           });
-  if (whole > covered)
-    strip(Ix(covered * lanes), whole - covered, lanes);
-  if (n > whole * lanes)
-    strip(Ix(whole * lanes), 1, n - whole * lanes);
-}
-
-/// Few rows, right-hand side contiguous along K: dot products of a few columns at a time.
-void KernelEmitter::emitDotProducts(tile::MmaOp op) {
-  const Buffer &lhs = *plan.lhsOf(op), &to = *plan.bufferOf(op.getResult());
-  Type element = Plan::elementOf(op.getResult()), from = Plan::elementOf(op.getRhs());
-  int64_t m = to.shape[0], n = to.shape[1], k = lhs.shape[1];
-  int64_t lanes = cpu.lanes(Emitter::byteWidth(element));
-  int64_t most = m == 1 ? 8 : 4;
-  Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
-  auto strip = [&](Ix column, int64_t count) {
-    auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums) {
-      SmallVector<Value> rows;
-      for (int64_t i = 0; i < m; ++i) {
-        Position here;
-        here.index = {Ix(i), at};
-        here.vectorDim = 1;
-        here.lanes = width;
-        rows.push_back(loadBuffer(lhs, here));
-      }
-      for (int64_t j = 0; j < count; ++j) {
-        Position here;
-        here.index = {at, e.add(column, j)};
-        here.vectorDim = 0;
-        here.lanes = width;
-        Value value = e.cast(evaluate(op.getRhs(), here), from, element);
-        for (int64_t i = 0; i < m; ++i)
-          sums[i * count + j] = e.mulAdd(rows[i], value, sums[i * count + j]);
-      }
-    };
-    auto zeros = [&](int64_t width) {
-      return SmallVector<Value>(m * count, e.integerOrReal(0, Emitter::withLanes(element, width)));
-    };
-    int64_t whole = k / lanes * lanes;
-    SmallVector<Value> sums = zeros(lanes), totals;
-    if (whole)
-      sums = e.loop(e.integer(0), e.minI(depth, e.integer(whole)), lanes, sums,
-                    [&](Value at, ValueRange carried) {
-                      MemoScope scope(*this);
-                      SmallVector<Value> next(carried.begin(), carried.end());
-                      step(Ix(at), lanes, next);
-                      return next;
-                    });
-    for (Value sum : sums)
-      totals.push_back(e.horizontal(ReduceOp::Sum, sum, element));
-    if (k > whole) {
-      SmallVector<Value> rest = zeros(k - whole);
-      step(Ix(whole), k - whole, rest);
-      for (auto [total, sum] : llvm::zip(totals, rest))
-        total = e.join(ReduceOp::Sum, total, e.horizontal(ReduceOp::Sum, sum, element), element);
-    }
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < count; ++j) {
-        Position here;
-        here.index = {Ix(i), e.add(column, j)};
-        Value sum =
-            e.join(ReduceOp::Sum, evaluate(op.getAcc(), here), totals[i * count + j], element);
-        storeBuffer(to, sum, here);
-      }
-  };
-  int64_t step = std::min(n, most), whole = n / step * step;
-  e.loop(e.integer(0), e.minI(columnEnd, e.integer(whole)), step, [&](Value column) {
-    MemoScope scope(*this);
-    strip(Ix(column), step);
-  });
-  if (n > whole)
-    strip(Ix(whole), n - whole);
 }

@@ -286,6 +286,8 @@ Buffer *Plan::sharedOperand(Value value, function_ref<bool(const Buffer &)> isWa
   return nullptr;
 }
 
+bool Plan::hasFewRows(MmaOp op) const { return shapeOf(op.getLhs())[0] <= cpu.fewRows(); }
+
 /// Whether only this contraction reads its right-hand side. It then packs the operand itself: panel
 /// by panel, right before each is used, so that it stays in the L1 cache, or all panels before a
 /// loop over bands.
@@ -293,8 +295,7 @@ bool Plan::packsRhs(MmaOp op) const {
   Value rhs = op.getRhs();
   LoadOp load = definingLoad(rhs);
   return load && load->hasOneUse() && rhs.hasOneUse() && load->getBlock() == op->getBlock() &&
-         load.getDims().size() == 2 && !storedViews.contains(load.getView()) &&
-         shapeOf(op.getLhs())[0] > 4;
+         load.getDims().size() == 2 && !storedViews.contains(load.getView()) && !hasFewRows(op);
 }
 
 /// Each row is loaded as bytes, and each panel packed right before it is used.
@@ -376,9 +377,9 @@ void Plan::chooseOperands(MmaOp op) {
     lhsBuffers[op] = newBuffer(accumulator, shapeOf(lhs));
     addRoot(lhs, lhsBuffers[op]);
   }
-  if (shapeOf(lhs)[0] <= 4) {
-    // Few rows: the right-hand side is read once, directly from memory.
-    bool isPlain = isLeaf(rhs) || (rhs.getDefiningOp<LoadOp>() && !isTransposedLoad(rhs));
+  if (hasFewRows(op)) {
+    // The right-hand side is read once, directly from memory.
+    bool isPlain = isLeaf(rhs) || (definingLoad(rhs) && !isTransposedLoad(rhs));
     if (!isPlain && (cpu.rowsAlone || !isTransposedLoad(rhs)))
       materialize(rhs);
     rhsBuffers[op] = nullptr;

@@ -172,6 +172,7 @@ private:
   bool canUseAmx(tile::MmaOp op) const;
   bool canUseBfmmla(tile::MmaOp op) const;
   bool canUseByteProducts(tile::MmaOp op) const;
+  bool hasFewRows(tile::MmaOp op) const;
   void chooseBytes(tile::MmaOp op);
   bool interleavesRows(tile::MmaOp op) const;
   Buffer *sharedOperand(mlir::Value value, llvm::function_ref<bool(const Buffer &)> isWanted) const;

@@ -562,3 +562,35 @@ Value Emitter::horizontal(ReduceOp op, Value vector, Type element, bool skipNan)
   Value result = extract(vector, 0);
   return odd ? join(op, odd, result, element, skipNan) : result;
 }
+
+Value Emitter::horizontalSums(ArrayRef<Value> vectors, Type element) {
+  int64_t lanes = llvm::PowerOf2Ceil(lanesOf(vectors.front().getType()));
+  Value zeros = integerOrReal(0, withLanes(element, lanes));
+  SmallVector<Value> left;
+  for (Value vector : vectors)
+    left.push_back(widen(vector, zeros));
+  // Each vector has `lanes / each` sums in as many parts; two of them become one with parts of half
+  // the size.
+  int64_t each = lanes;
+  auto halves = [&](Value x, Value y) {
+    SmallVector<int32_t> low, high;
+    for (int64_t start = 0, end = x == y ? lanes : 2 * lanes; start < end; start += each)
+      for (int64_t i = 0; i < each / 2; ++i) {
+        low.push_back(start + i);
+        high.push_back(start + each / 2 + i);
+      }
+    return join(ReduceOp::Sum, shuffle(x, y, low), shuffle(x, y, high), element);
+  };
+  while (left.size() > 1) {
+    if (left.size() % 2)
+      left.push_back(integerOrReal(0, left.front().getType()));
+    SmallVector<Value> joined;
+    for (size_t i = 0; i < left.size(); i += 2)
+      joined.push_back(each > 1 ? halves(left[i], left[i + 1]) : concat(left[i], left[i + 1]));
+    each = std::max<int64_t>(each / 2, 1);
+    left = joined;
+  }
+  for (; each > 1; each /= 2, lanes /= 2)
+    left.front() = halves(left.front(), left.front());
+  return left.front();
+}

@@ -186,6 +186,8 @@ Emitter::asMma(ValueRange values, ArrayRef<StringAttr> reduced, const Order &ord
   // contiguous in the MMA.
   if (llvm::is_contained(product.rows, order.back()))
     swap();
+  if (kernel.getTuningConfig().get(TuningField::SwapOperands) == 1)
+    swap();
   // A warpgroup has 64 rows at least.
   constexpr int64_t fewest = 64;
   if (kernel.getTuningConfig().get(TuningField::Wgmma) == 1 && countOf(product.rows) < fewest &&

@@ -20,7 +20,7 @@ func.func private @launch() attributes {sched.l = #sched.launch<num_warps = 0>}
 
 // -----
 
-// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, reverse_grid, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'num_warps'}}
+// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, reverse_grid, num_stages, use_tma, wgmma, l2_evict_last, use_amx, swap_operands, cache_stores, got 'num_warps'}}
 func.func private @tuning() attributes {sched.t = #sched.tuning<num_warps = 4>}
 
 // -----

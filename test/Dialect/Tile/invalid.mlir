@@ -412,7 +412,7 @@ tile.kernel @tuning_in_launch() grid 1 launch <num_stages = 3> {
 
 // -----
 
-// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, reverse_grid, num_stages, use_tma, wgmma, l2_evict_last, use_amx, cache_stores, got 'num_warps'}}
+// expected-error @+1 {{expected a field of tuning among min_ctas_per_sm, raster_group, reverse_grid, num_stages, use_tma, wgmma, l2_evict_last, use_amx, swap_operands, cache_stores, got 'num_warps'}}
 tile.kernel @launch_in_tuning() grid 1 tuning <num_warps = 4> {
   tile.return
 }

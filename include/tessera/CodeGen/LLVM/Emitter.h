@@ -138,6 +138,8 @@ public:
   Value join(ReduceOp op, Value a, Value b, Type element, bool skipNan = false);
   /// Reduces over the lanes of a vector.
   Value horizontal(ReduceOp op, Value vector, Type element, bool skipNan = false);
+  /// The sums of the lanes of each vector, as the first lanes of one vector.
+  Value horizontalSums(llvm::ArrayRef<Value> vectors, Type element);
 
   // Control flow.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;
