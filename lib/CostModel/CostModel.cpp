@@ -131,17 +131,37 @@ private:
     return longest;
   }
 
+  CpuContraction sizeOf(const Dim &rows, const Dim &columns, const Dim &over) const {
+    CpuContraction size{facts.hint(rows.size), facts.hint(columns.size), facts.hint(over.size)};
+    size.elementBytes = shape.elementBytes;
+    size.storageBytes = shape.storageBytes;
+    for (const Dim &dim : shape.dims)
+      if (dim.role == Dim::Parallel && &dim != &rows && &dim != &columns)
+        size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
+    return size;
+  }
+
+  /// The tiles with the smallest predicted time.
+  void chooseTiles(Dim &rows, Dim &columns, Dim &over) {
+    CpuContraction size = sizeOf(rows, columns, over);
+    double least = std::numeric_limits<double>::infinity();
+    for (const CpuTile &tile : cpuTiles(*machine.cpuCosts, size)) {
+      double time = predictTime(*machine.cpuCosts, machine.cores, size, tile).microseconds;
+      if (time >= least)
+        continue;
+      least = time;
+      rows.tile = rowsOf(rows, tile.rows);
+      columns.tile = bounded(columns, tile.columns);
+      over.tile = bounded(over, tile.depth);
+    }
+  }
+
   /// Lists the tiles of a contraction with their predicted times, and the one that was chosen.
   void listTiles(const KernelShape::Contraction &c) {
     Dim *rows = find(c.rows.back()), *columns = find(c.columns.back()), *over = tiledOver(c);
     if (!listed || !machine.cpuCosts || shape.batchInvariant || onUnit(rows->tile))
       return;
-    CpuContraction size{facts.hint(rows->size), facts.hint(columns->size), facts.hint(over->size)};
-    size.elementBytes = shape.elementBytes;
-    size.storageBytes = shape.storageBytes;
-    for (const Dim &dim : shape.dims)
-      if (dim.role == Dim::Parallel && &dim != rows && &dim != columns)
-        size.batches *= std::max<int64_t>(1, facts.hint(dim.size));
+    CpuContraction size = sizeOf(*rows, *columns, *over);
     auto list = [&](const CpuTile &tile, bool isChosen) {
       KernelShape scheduled = shape;
       for (KernelShape::Dim &dim : scheduled.dims)
@@ -198,7 +218,8 @@ private:
     // The right-hand side of few rows is read once, in the order of memory: long rows of it.
     bool hasFewRows = rows->tile <= machine.fewRows;
     columns->tile = balanced(*columns, hasFewRows ? 8 * width : width, 2 * lanes);
-    if (!onUnit(rows->tile) && swapsOperands(*rows, *columns, *over)) {
+    bool isSwapped = !onUnit(rows->tile) && swapsOperands(*rows, *columns, *over);
+    if (isSwapped) {
       shape.tuning.set(TuningField::SwapOperands, 1);
       int64_t fits = machine.l1Bytes / 2 / (columns->tile * shape.elementBytes);
       over->tile = bounded(*over, std::clamp<int64_t>(fits / 16 * 16, depth, 8 * depth));
@@ -207,6 +228,10 @@ private:
     // task.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return padDepths();
+    bool isMeasured = machine.cpuCosts && machine.cpuCosts->isMeasured && !shape.batchInvariant &&
+                      !onUnit(rows->tile) && shape.storageBytes > 1;
+    if (isMeasured && !isSwapped)
+      return chooseTiles(*rows, *columns, *over);
     // Grid tasks that share rows or columns pack them separately: the longer side of a tile is
     // split first.
     auto [longer, shorter] =

@@ -17,15 +17,14 @@ using llvm::StringRef;
 /// cycle and the times of loops, blocks and tasks are estimates: they order candidates, and choose
 /// where a value would be computed many times.
 static CpuCosts cpuCosts(const CpuDescription &cpu) {
-  constexpr double packBytes = 16, l2Bytes = 20, dramBytes = 8;
+  constexpr double l2Bytes = 20, dramBytes = 8;
   const CpuRates &rates = cpuRates();
   double cyclesPerUs = rates.hertz.value * 1e-6;
   int64_t lanes = cpu.lanes(4);
   MicroTile block =
       cpu.multipliesByLane ? interleavedMicroTile(cpu, lanes) : chooseMicroTile(cpu, 512);
   CpuCosts costs;
-  costs.flopPerUs = 2 * double(lanes) * double(rates.vectorUnits.value) * cyclesPerUs;
-  costs.packBytesPerUs = packBytes * cyclesPerUs;
+  costs.cyclesPerUs = cyclesPerUs;
   costs.l2BytesPerUs = l2Bytes * cyclesPerUs;
   costs.dramBytesPerUs = dramBytes * cyclesPerUs;
   costs.blockUs = 0.1;
@@ -41,7 +40,9 @@ static CpuCosts cpuCosts(const CpuDescription &cpu) {
   costs.microColumns = block.vectors * lanes;
   costs.l1Bytes = cpu.l1Bytes;
   costs.l2Bytes = cpu.l2Bytes;
-  costs.interleavesRows = cpu.multipliesByLane;
+  costs.vectorBytes = cpu.vectorBytes;
+  costs.fewRows = cpu.fewRows();
+  costs.isMeasured = cpu.arch == CpuDescription::Arch::X86_64;
   return costs;
 }
 

@@ -1,9 +1,9 @@
 //===- CpuCosts.h - Predicted times of contractions on CPUs -----*- C++ -*-===//
 //
-// A grid task computes one output tile. For each block of K it packs the right-hand side into
-// panels, interleaves the left-hand side where the CPU multiplies by lanes, and multiplies blocks
-// of registers; accumulators are loaded and stored once per block of K. Panels stay in the L1 cache
-// while all rows use them, rows come from the L2 cache. Grid tasks run in rounds, one per core.
+// A grid task computes one output tile. For each block of K it copies the left-hand side, packs the
+// right-hand side into panels, and multiplies blocks of registers; accumulators are loaded and
+// stored once per block of K. The accumulators of few rows are all in registers: the right-hand side
+// is read where it is. Grid tasks run in rounds, one per core.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COSTMODEL_CPUCOSTS_H
@@ -18,8 +18,7 @@ namespace tessera {
 
 /// What a core takes for the parts of a contraction.
 struct CpuCosts {
-  double flopPerUs;                ///< of fp32 in registers
-  double packBytesPerUs;           ///< read and written while operands are packed
+  double cyclesPerUs;              ///< the clock
   double l2BytesPerUs;             ///< operands and accumulators from the L2 cache
   double dramBytesPerUs;           ///< operands that no cache holds
   double blockUs;                  ///< for each block of K of a tile
@@ -32,8 +31,9 @@ struct CpuCosts {
   double stepUs;                   ///< for each block of a stream
   double disturbance;              ///< of what is slowest by a unit of what runs beside it
   int64_t microRows, microColumns; ///< of fp32 in registers
+  int64_t vectorBytes, fewRows; ///< MachineModel
   int64_t l1Bytes, l2Bytes;
-  bool interleavesRows;
+  bool isMeasured; ///< whether the times of tiles were measured on such CPUs
 };
 
 /// The size of a contraction, with all batches.

@@ -44,9 +44,9 @@ struct CpuDescription {
   /// Lanes of `bytes`-wide elements in one register.
   int64_t lanes(int64_t bytes) const { return vectorBytes / bytes; }
 
-  /// Rows of a contraction whose accumulators are all in registers, at least two vectors of each.
-  /// Where an instruction multiplies by lanes, more rows are loaded for several steps at once.
-  int64_t fewRows() const { return multipliesByLane ? 4 : (vectorRegisters - 1) / 2 - 1; }
+  /// Rows of a contraction whose accumulators are all in registers. Where an instruction multiplies
+  /// by lanes, more rows are loaded for several steps at once.
+  int64_t fewRows() const { return multipliesByLane ? 4 : vectorRegisters / 2; }
 
   /// `arch` is "x86_64" or "aarch64"; `features` are LLVM's names without a sign.
   static CpuDescription from(std::string_view arch, const std::set<std::string> &features);
