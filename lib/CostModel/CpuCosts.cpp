@@ -12,16 +12,16 @@ namespace {
 /// What a core takes, in cycles: fitted to the measured times of an x86-64 CPU with AVX-512
 /// (unittests/CostModel/measurements/README.md).
 struct ProductCycles {
-  double product = 0.44;                 ///< a multiply-add of vectors
-  double block = 22.6;                   ///< a micro-kernel
-  double loop = 2.9;                     ///< an iteration of its K loop
-  double copied = 8.1;                   ///< a vector of the left-hand side
-  double packed = 3.1;                   ///< a vector of a panel
-  double direct = 0.25;                  ///< a vector of columns that is not packed
-  double accumulator[3] = {0, 4.3, 16};  ///< a vector, by the cache that holds the tile
-  double reloaded = 1.2;                 ///< a vector of accumulators of few rows
-  double panelVector = 1.7;              ///< a vector of a panel from the L2 cache
-  double leftLine[2] = {0.85, 11};       ///< an operand's line from the L2 cache, from beyond it
+  double product = 0.44;                ///< a multiply-add of vectors
+  double block = 22.6;                  ///< a micro-kernel
+  double loop = 2.9;                    ///< an iteration of its K loop
+  double copied = 8.1;                  ///< a vector of the left-hand side
+  double packed = 3.1;                  ///< a vector of a panel
+  double direct = 0.25;                 ///< a vector of columns that is not packed
+  double accumulator[3] = {0, 4.3, 16}; ///< a vector, by the cache that holds the tile
+  double reloaded = 1.2;                ///< a vector of accumulators of few rows
+  double panelVector = 1.7;             ///< a vector of a panel from the L2 cache
+  double leftLine[2] = {0.85, 11};      ///< an operand's line from the L2 cache, from beyond it
   double rightLine[2] = {3.8, 4.2};
   double rightRun = 3.5;                 ///< a part of a row of the right-hand side beyond the L2
   double resultLine = 4, resultRun = 13; ///< a line, a part of a row of the result
@@ -50,12 +50,13 @@ std::vector<CpuTile> tessera::cpuTiles(const CpuCosts &costs, const CpuContracti
   };
   // Few rows read long runs of the right-hand side.
   bool isFew = size.rows <= costs.fewRows;
-  int64_t columnsUnit = costs.microColumns, allRows = isFew ? size.rows : aligned(size.rows, costs.microRows);
+  int64_t columnsUnit = costs.microColumns,
+          allRows = isFew ? size.rows : aligned(size.rows, costs.microRows);
   std::vector<CpuTile> tiles;
   for (int64_t rows : sidesOf(size.rows, costs.microRows, costs.microRows, mostRows, allRows))
-    for (int64_t columns : sidesOf(size.columns, columnsUnit, columnsUnit,
-                                   isFew ? 4 * mostColumns : mostColumns,
-                                   aligned(size.columns, columnsUnit)))
+    for (int64_t columns :
+         sidesOf(size.columns, columnsUnit, columnsUnit, isFew ? 4 * mostColumns : mostColumns,
+                 aligned(size.columns, columnsUnit)))
       for (int64_t depth : sidesOf(size.depth, 16, leastDepth, mostDepth, size.depth))
         tiles.push_back({rows, columns, depth});
   return tiles;
@@ -64,8 +65,7 @@ std::vector<CpuTile> tessera::cpuTiles(const CpuCosts &costs, const CpuContracti
 PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const CpuContraction &size,
                                    const CpuTile &tile) {
   double bytes = double(size.elementBytes), stored = double(size.storageBytes);
-  double lanes = double(costs.vectorBytes) / bytes,
-         panel = double(costs.microColumns) * 4 / bytes;
+  double lanes = double(costs.vectorBytes) / bytes, panel = double(costs.microColumns) * 4 / bytes;
   double below = double(llvm::divideCeil(size.rows, tile.rows)),
          across = double(llvm::divideCeil(size.columns, tile.columns));
   double tasks = below * across * double(size.batches);
@@ -81,8 +81,8 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
   int level = sums <= double(costs.l1Bytes) / 2 ? 0 : sums <= double(costs.l2Bytes) / 4 ? 1 : 2;
   if (tile.rows <= costs.fewRows) {
     packing = kCycles.direct * vectors * depth;
-    accumulators = (kCycles.accumulator[level] + kCycles.reloaded * 2 * depth / directRows) *
-                   rows * vectors;
+    accumulators =
+        (kCycles.accumulator[level] + kCycles.reloaded * 2 * depth / directRows) * rows * vectors;
   } else {
     double heights = std::ceil(rows / double(costs.microRows));
     products += heights * panels * (kCycles.block * blocks + kCycles.loop * depth / unroll);
@@ -92,14 +92,13 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
       cached = kCycles.panelVector * heights * vectors * depth;
   }
   packing += kCycles.copied * rows * depth / lanes;
-  auto isBeyond = [&](double elements) {
-    return elements * stored > double(costs.l2Bytes) / 4;
-  };
+  auto isBeyond = [&](double elements) { return elements * stored > double(costs.l2Bytes) / 4; };
   bool isLeftBeyond = isBeyond(double(size.rows) * depth),
        isRightBeyond = isBeyond(double(size.columns) * depth);
-  double memory = (kCycles.leftLine[isLeftBeyond] * rows * depth +
-                   kCycles.rightLine[isRightBeyond] * columns * depth +
-                   kCycles.resultLine * rows * columns) * stored / line;
+  double memory =
+      (kCycles.leftLine[isLeftBeyond] * rows * depth +
+       kCycles.rightLine[isRightBeyond] * columns * depth + kCycles.resultLine * rows * columns) *
+      stored / line;
   if (across > 1)
     memory += kCycles.resultRun * rows + (isRightBeyond ? kCycles.rightRun * depth : 0);
 

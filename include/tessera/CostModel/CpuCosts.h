@@ -2,8 +2,8 @@
 //
 // A grid task computes one output tile. For each block of K it copies the left-hand side, packs the
 // right-hand side into panels, and multiplies blocks of registers; accumulators are loaded and
-// stored once per block of K. The accumulators of few rows are all in registers: the right-hand side
-// is read where it is. Grid tasks run in rounds, one per core.
+// stored once per block of K. The accumulators of few rows are all in registers: the right-hand
+// side is read where it is. Grid tasks run in rounds, one per core.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TESSERA_COSTMODEL_CPUCOSTS_H
@@ -31,7 +31,7 @@ struct CpuCosts {
   double stepUs;                   ///< for each block of a stream
   double disturbance;              ///< of what is slowest by a unit of what runs beside it
   int64_t microRows, microColumns; ///< of fp32 in registers
-  int64_t vectorBytes, fewRows; ///< MachineModel
+  int64_t vectorBytes, fewRows;    ///< MachineModel
   int64_t l1Bytes, l2Bytes;
   bool isMeasured; ///< whether the times of tiles were measured on such CPUs
 };

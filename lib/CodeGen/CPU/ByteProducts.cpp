@@ -53,8 +53,8 @@ void KernelEmitter::packBytes(tile::MmaOp op, Ix column, int64_t width, Value de
       Type type = Emitter::withLanes(e.i32, count);
       Value quads;
       for (int64_t i = 0; i < step; ++i) {
-        Value row32 = LLVM::ZExtOp::create(
-            e.b, type, vectorAt(e.add(row, i), e.add(column, start), 1, count));
+        Value row32 = LLVM::ZExtOp::create(e.b, type,
+                                           vectorAt(e.add(row, i), e.add(column, start), 1, count));
         row32 = i ? LLVM::ShlOp::create(e.b, row32, e.integer(8 * i, type)) : row32;
         quads = i ? e.orI(quads, row32) : row32;
       }

@@ -50,8 +50,8 @@ void KernelEmitter::emitVersioned(Value full, function_ref<void()> body) {
   e.branch(full, [&] { run(false); }, [&] { run(true); });
 }
 
-/// Emits accesses to the rows and columns of a tile before two ends. Most parts of a tile are inside
-/// the view even where the tile is not.
+/// Emits accesses to the rows and columns of a tile before two ends. Most parts of a tile are
+/// inside the view even where the tile is not.
 void KernelEmitter::emitInside(Operation *load, Value rowEnd, Ix columnEnd,
                                function_ref<void()> body) {
   const Access &access = accesses.find(load)->second;

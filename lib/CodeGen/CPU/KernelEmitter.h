@@ -137,7 +137,8 @@ private:
   /// Emits `body` twice if `full` is not statically true: without masks for full tiles, with masks
   /// otherwise.
   void emitVersioned(Value full, llvm::function_ref<void()> body);
-  void emitInside(mlir::Operation *load, Value rowEnd, Ix columnEnd, llvm::function_ref<void()> body);
+  void emitInside(mlir::Operation *load, Value rowEnd, Ix columnEnd,
+                  llvm::function_ref<void()> body);
   llvm::SmallVector<mlir::Operation *> accessesOf(const Item &item);
   Value countColumnsInside(const Item &item);
   Value reductionEnd(const Root &root);

@@ -504,10 +504,9 @@ void KernelEmitter::emitMicroKernel(tile::MmaOp op, MicroTile block, Ix row, Ix 
     }
     if (rowsOfSteps[i])
       return e.shuffle(rowsOfSteps[i], rowsOfSteps[i], SmallVector<int32_t>(lanes, step));
-    return e.splat(
-        e.load(element, e.address(lhsAt, i * lhs.rowStride * rowBytes + step * bytes),
-               scratchScope),
-        lanes);
+    return e.splat(e.load(element, e.address(lhsAt, i * lhs.rowStride * rowBytes + step * bytes),
+                          scratchScope),
+                   lanes);
   };
   auto addProducts = [&](Value factor, Value column, Value sum) {
     return rhs.quads ? addByteProducts(factor, column, sum) : e.mulAdd(factor, column, sum);

@@ -8,7 +8,7 @@
 
 // So they are with an epilogue that reads the same rows and columns.
 // CHECK-LABEL: func.func @residual
-// CHECK: dims [parallel i1 = "128*A*B" tile 512,
+// CHECK: dims [parallel i1 = "128*A*B" tile 256,
 // CHECK: sched.load {{.*}}["N*i1 + n"]
 
 // Not if the epilogue depends on the batch, if memory has gaps, or if each batch has its own matrix. AMX is still used for few
@@ -29,12 +29,11 @@
 // CHECK-LABEL: func.func @fewer
 // CHECK: tuning <use_amx = 0>
 
-// The longer side of a tile is cut for more programs. Where the last tile may be short there are two for each core, while
-// they are large.
+// Tiles have the least predicted time: every core has one.
 // CHECK-LABEL: func.func @wide
-// CHECK: dims [parallel i = 64 tile 64, stream d = D tile 256, parallel i1 = 512 tile 256]
+// CHECK: dims [parallel i = 64 tile 64, stream d = D tile 128, parallel i1 = 512 tile 256]
 // CHECK-LABEL: func.func @ends
-// CHECK: dims [parallel m = M tile 256, stream d = D tile 256, parallel n = N tile 512]
+// CHECK: dims [parallel m = M tile 256, stream d = D tile 128, parallel n = N tile 512]
 
 // A long stream is cut into parts where there are few rows: they stay together, for what is streamed is packed once.
 // CHECK-LABEL: func.func @stream

@@ -21,7 +21,7 @@
 // RANGE-LABEL: tile.kernel @documents_0
 // RANGE: scf.for
 // RANGE: tile.load %{{.*}} -> tensor<[[ALL:[0-9]+]]xi64>
-// RANGE: tile.reshape %{{.*}} : tensor<[[ALL]]xi64> -> tensor<16x
+// RANGE: tile.reshape %{{.*}} : tensor<[[ALL]]xi64> -> tensor<32x
 // RANGE: tile.reduce max %{{.*}} dims [1]
 // RANGE: %[[FIRST:.*]] = arith.minsi
 // RANGE: %[[HEAD:.*]] = arith.minsi

@@ -80,7 +80,8 @@ static void setLaunchConfig(KernelOp kernel, const GpuDescription &gpu) {
         kernel.getLaunchConfig().with(LaunchField::NumWarps, warpsForLargestTile(kernel, cluster)),
         "the largest tile");
   kernel.changeConfig(
-      kernel.getTuningConfig().without({TuningField::UseAmx, TuningField::SwapOperands, TuningField::CacheStores}),
+      kernel.getTuningConfig().without(
+          {TuningField::UseAmx, TuningField::SwapOperands, TuningField::CacheStores}),
       "of CPUs alone");
 }
 
