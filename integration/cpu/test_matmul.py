@@ -253,6 +253,49 @@ def test_integers(matmul, dtype):
         check(matmul, x, random((k, n), dtype, low=info.min, high=info.max, seed=1))
 
 
+@pytest.mark.parametrize("form", ["x @ y", "x @ y.mT", "x.mT @ y", "x.mT @ y.mT"])
+def test_bytes(form):
+    """Exact in int32, also where all bytes are the least ones."""
+    left, right = (f"({one}).to(int32)" for one in form.split(" @ "))
+    f = define(f"def f(x, y):\n    return {left} @ {right}\n")
+    for m, k, n in [(1, 1, 1), (3, 161, 7), (17, 66, 33), (70, 300, 65), (150, 257, 4)]:
+        shapes = (m, k), (k, n)
+        x, y = (
+            random(shape[::-1] if "mT" in one else shape, "int8", seed=seed, low=-128, high=127)
+            for seed, (shape, one) in enumerate(zip(shapes, form.split(" @ ")))
+        )
+        check(f, x, y)
+    least = np.full((40, 40), -128, np.int8)
+    check(f, least, least)
+
+
+def before_nans(array):
+    """The same array, followed in memory by values that no sum may have."""
+    memory = np.full(array.size + 256, np.nan, array.dtype)
+    memory[: array.size] = array.ravel()
+    return memory[: array.size].reshape(array.shape)
+
+
+@pytest.mark.parametrize("form", ["x @ y", "x @ y.mT", "x.mT @ y"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_few_rows_and_columns(form, dtype):
+    """Few rows are multiplied without packing; few columns become rows."""
+    skip_without_bf16(dtype)
+    f = define(f"def f(x, y):\n    return {form}\n")
+    left, right = form.split(" @ ")
+    for m, k, n in [
+        (9, 70, 300),
+        (16, 33, 40),
+        (2, 1030, 19),
+        (300, 70, 9),
+        (33, 1, 3),
+        (70, 47, 2),
+    ]:
+        x = random((k, m) if "mT" in left else (m, k), dtype)
+        y = random((n, k) if "mT" in right else (k, n), dtype, seed=1)
+        check(f, before_nans(x), before_nans(y))
+
+
 @pytest.mark.parametrize("policy", ["tf32", "bf16", "fp32"])
 def test_policies(policy):
     """The bound is the one that the policy allows, on targets that use it."""

@@ -122,10 +122,15 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
   int64_t most = std::clamp<int64_t>((cpu.vectorRegisters - 1 - m) / m, 1, 8);
   Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
   auto multiply = [&](Ix column, int64_t count) {
-    auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums) {
+    auto zeros = [&](int64_t width) {
+      return e.integerOrReal(0, Emitter::withLanes(element, width));
+    };
+    auto step = [&](Ix at, int64_t width, MutableArrayRef<Value> sums, Value mask = {}) {
       SmallVector<Value> rows;
-      for (int64_t i = 0; i < m; ++i)
-        rows.push_back(loadBuffer(lhs, rowSegment(Ix(i), at, width)));
+      for (int64_t i = 0; i < m; ++i) {
+        Value row = loadBuffer(lhs, rowSegment(Ix(i), at, width));
+        rows.push_back(mask ? e.select(mask, row, zeros(width)) : row);
+      }
       for (int64_t j = 0; j < count; ++j) {
         Position here;
         here.index = {at, e.add(column, j)};
@@ -136,19 +141,26 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
           sums[i * count + j] = e.mulAdd(rows[i], value, sums[i * count + j]);
       }
     };
-    auto zeros = [&](int64_t width) {
-      return e.integerOrReal(0, Emitter::withLanes(element, width));
-    };
     int64_t whole = k / lanes * lanes, width = whole ? lanes : k;
     SmallVector<Value> sums(m * count, zeros(width));
-    if (whole)
-      sums = e.loop(e.integer(0), e.minI(depth, e.integer(whole)), lanes, sums,
-                    [&](Value at, ValueRange carried) {
-                      MemoScope scope(*this);
-                      SmallVector<Value> next(carried.begin(), carried.end());
-                      step(Ix(at), lanes, next);
-                      return next;
-                    });
+    auto inVectors = [&](Value first, Value end, bool isLast) {
+      sums = e.loop(first, end, lanes, sums, [&](Value at, ValueRange carried) {
+        MemoScope scope(*this);
+        SmallVector<Value> next(carried.begin(), carried.end());
+        step(Ix(at), lanes, next, isLast ? e.laneMask(lanes, e.subI(end, at)) : Value());
+        return next;
+      });
+    };
+    if (whole) {
+      Value end = e.minI(depth, e.integer(whole)), vectors = e.andI(end, e.integer(-lanes));
+      inVectors(e.integer(0), vectors, false);
+      // Where K ends, the other lanes of a vector are past it.
+      if (extents.contracted(op)) {
+        bool wasAtEdge = std::exchange(atEdge, true);
+        inVectors(vectors, end, true);
+        atEdge = wasAtEdge;
+      }
+    }
     if (k > whole) {
       SmallVector<Value> rest(m * count, zeros(k - whole));
       step(Ix(whole), k - whole, rest);
