@@ -12,19 +12,19 @@ namespace {
 /// What a core takes, in cycles: fitted to the measured times of an x86-64 CPU with AVX-512
 /// (unittests/CostModel/measurements/README.md).
 struct ProductCycles {
-  double product = 0.44;                ///< a multiply-add of vectors
-  double block = 22.6;                  ///< a micro-kernel
-  double loop = 2.9;                    ///< an iteration of its K loop
-  double copied = 8.1;                  ///< a vector of the left-hand side
-  double packed = 3.1;                  ///< a vector of a panel
-  double direct = 0.25;                 ///< a vector of columns that is not packed
-  double accumulator[3] = {0, 4.3, 16}; ///< a vector, by the cache that holds the tile
-  double reloaded = 1.2;                ///< a vector of accumulators of few rows
-  double panelVector = 1.7;             ///< a vector of a panel from the L2 cache
-  double leftLine[2] = {0.85, 11};      ///< an operand's line from the L2 cache, from beyond it
-  double rightLine[2] = {3.8, 4.2};
-  double rightRun = 3.5;                 ///< a part of a row of the right-hand side beyond the L2
-  double resultLine = 4, resultRun = 13; ///< a line, a part of a row of the result
+  double product = 0.51;                 ///< a multiply-add of vectors
+  double loop = 2.3;                     ///< an iteration of the K loop of a micro-kernel
+  double copied = 4.9;                   ///< a vector of the left-hand side
+  double packed = 4;                     ///< a vector of a panel
+  double direct = 0.65;                  ///< a vector of columns that is not packed
+  double accumulator[3] = {0, 2.9, 13};  ///< a vector, by the cache that holds the tile
+  double reloaded[3] = {1.75, 3.1, 3.1}; ///< the same of few rows
+  double panelVector = 1.2;              ///< a vector of a panel from the L2 cache
+  double leftLine[2] = {2.5, 10};        ///< an operand's line from the L2 cache, from beyond it
+  double rightLine[2] = {1.3, 2.7};
+  double rightRun = 2.7; ///< a part of a row of the right-hand side beyond the L2
+  double resultLine = 6.5;
+  double resultRun[2] = {5.6, 15.6}; ///< a part of a row of the result
 };
 constexpr ProductCycles kCycles;
 constexpr double line = 64, unroll = 4;
@@ -81,11 +81,11 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
   int level = sums <= double(costs.l1Bytes) / 2 ? 0 : sums <= double(costs.l2Bytes) / 4 ? 1 : 2;
   if (tile.rows <= costs.fewRows) {
     packing = kCycles.direct * vectors * depth;
-    accumulators =
-        (kCycles.accumulator[level] + kCycles.reloaded * 2 * depth / directRows) * rows * vectors;
+    accumulators = (kCycles.accumulator[level] + kCycles.reloaded[level] * 2 * depth / directRows) *
+                   rows * vectors;
   } else {
     double heights = std::ceil(rows / double(costs.microRows));
-    products += heights * panels * (kCycles.block * blocks + kCycles.loop * depth / unroll);
+    products += kCycles.loop * heights * panels * depth / unroll;
     packing = kCycles.packed * vectors * depth;
     accumulators = kCycles.accumulator[level] * 2 * blocks * rows * vectors;
     if (step * panel * bytes > double(costs.l1Bytes) / 3)
@@ -99,8 +99,11 @@ PredictedTime tessera::predictTime(const CpuCosts &costs, int64_t cores, const C
       (kCycles.leftLine[isLeftBeyond] * rows * depth +
        kCycles.rightLine[isRightBeyond] * columns * depth + kCycles.resultLine * rows * columns) *
       stored / line;
+  bool isResultBeyond =
+      double(size.rows) * double(size.columns) * stored > double(costs.l2Bytes) / 2;
   if (across > 1)
-    memory += kCycles.resultRun * rows + (isRightBeyond ? kCycles.rightRun * depth : 0);
+    memory +=
+        kCycles.resultRun[isResultBeyond] * rows + (isRightBeyond ? kCycles.rightRun * depth : 0);
 
   double rounds = std::ceil(tasks / double(cores)) / costs.cyclesPerUs;
   double start = (blocks * costs.blockUs + costs.taskUs) * costs.cyclesPerUs;

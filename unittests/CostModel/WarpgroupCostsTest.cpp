@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tessera/CostModel/WarpgroupCosts.h"
+#include "Measurements.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,22 +29,6 @@ struct Measurements {
   std::vector<WarpgroupSchedule> schedules;
   std::vector<Shape> shapes;
 };
-
-llvm::json::Value readFile(llvm::StringRef name) {
-  auto buffer =
-      llvm::MemoryBuffer::getFile((llvm::StringRef(TESSERA_MEASUREMENTS "/") + name).str());
-  EXPECT_TRUE(bool(buffer));
-  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse((*buffer)->getBuffer());
-  EXPECT_TRUE(bool(parsed));
-  return std::move(*parsed);
-}
-
-std::vector<int64_t> integers(const llvm::json::Value &value) {
-  std::vector<int64_t> list;
-  for (const llvm::json::Value &each : *value.getAsArray())
-    list.push_back(*each.getAsInteger());
-  return list;
-}
 
 Measurements readMeasurements() {
   Measurements result;
@@ -90,11 +73,6 @@ std::vector<Shape> readSpace() {
 
 double predicted(const ContractionSize &size, const WarpgroupSchedule &schedule) {
   return predictTime(kHopperCosts, kH200, size, schedule).microseconds;
-}
-
-double quantile(std::vector<double> values, double part) {
-  std::sort(values.begin(), values.end());
-  return values[size_t(std::ceil(part * double(values.size()))) - 1];
 }
 } // namespace
 
