@@ -228,7 +228,7 @@ private:
     // task.
     if (shape.canSplit && facts.hint(over->size) >= leastBlocks * over->tile)
       return padDepths();
-    bool isMeasured = machine.cpuCosts && machine.cpuCosts->isMeasured && !shape.batchInvariant &&
+    bool isMeasured = machine.cpuCosts && machine.cpuCosts->choosesTiles && !shape.batchInvariant &&
                       !onUnit(rows->tile) && shape.storageBytes > 1;
     if (isMeasured && !isSwapped)
       return chooseTiles(*rows, *columns, *over);

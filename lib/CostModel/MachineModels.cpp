@@ -42,7 +42,7 @@ static CpuCosts cpuCosts(const CpuDescription &cpu) {
   costs.l2Bytes = cpu.l2Bytes;
   costs.vectorBytes = cpu.vectorBytes;
   costs.fewRows = cpu.fewRows();
-  costs.isMeasured = cpu.arch == CpuDescription::Arch::X86_64;
+  costs.choosesTiles = cpu.arch == CpuDescription::Arch::X86_64;
   return costs;
 }
 

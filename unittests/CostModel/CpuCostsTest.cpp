@@ -34,8 +34,7 @@ TEST(CpuCosts, Regret) {
       const llvm::json::Array &tile = *each.getAsArray();
       double time = *tile[3].getAsNumber();
       CpuTile sizes{*tile[0].getAsInteger(), *tile[1].getAsInteger(), *tile[2].getAsInteger()};
-      double predicted =
-          predictTime(costs, 1, {sides[0], sides[1], sides[2]}, sizes).microseconds;
+      double predicted = predictTime(costs, 1, {sides[0], sides[1], sides[2]}, sizes).microseconds;
       chosen = std::min(chosen, std::pair(predicted, time));
       best = std::min(best, time);
       ++records;

@@ -33,7 +33,9 @@ struct CpuCosts {
   int64_t microRows, microColumns; ///< of fp32 in registers
   int64_t vectorBytes, fewRows;    ///< MachineModel
   int64_t l1Bytes, l2Bytes;
-  bool isMeasured; ///< whether the times of tiles were measured on such CPUs
+  /// Whether these costs choose tiles. Their cycles were measured with AVX-512; narrower vectors of
+  /// x86-64 are assumed to take as many.
+  bool choosesTiles;
 };
 
 /// The size of a contraction, with all batches.
