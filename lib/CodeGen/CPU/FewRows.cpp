@@ -88,14 +88,13 @@ void KernelEmitter::emitRowsTimesColumns(tile::MmaOp op) {
   };
   auto multiplyRows = [&](Ix row, int64_t rows) {
     MemoScope scope(*this);
-    auto body = [&] {
-      forColumns([&](Ix column, int64_t vectors, int64_t width) {
-        multiply(row, rows, column, vectors, width);
-      });
-    };
-    if (!load)
-      return body();
-    emitInside(load, e.materialize(e.add(row, rows)), Ix(columnEnd), body);
+    forColumns([&](Ix column, int64_t vectors, int64_t width) {
+      auto body = [&] { multiply(row, rows, column, vectors, width); };
+      if (!load)
+        return body();
+      Ix end = e.add(column, (vectors - 1) * lanes + width);
+      emitInside(load, e.materialize(e.add(row, rows)), end, body);
+    });
   };
   auto inSteps = [&](Value first, Value end, int64_t step) {
     e.loop(first, end, step, [&](Value row) { multiplyRows(Ix(row), step); });
@@ -121,6 +120,8 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
   // Beside the accumulators, registers hold a vector of each row and one of a column.
   int64_t most = std::clamp<int64_t>((cpu.vectorRegisters - 1 - m) / m, 1, 8);
   Value depth = contractionLimit(op), columnEnd = limit(extents.of(op, 1), n, 1);
+  // Rows have no values past the end of K, where the other lanes of a last vector are.
+  bool endsAnywhere = extents.contracted(op).has_value();
   auto multiply = [&](Ix column, int64_t count) {
     auto zeros = [&](int64_t width) {
       return e.integerOrReal(0, Emitter::withLanes(element, width));
@@ -154,8 +155,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
     if (whole) {
       Value end = e.minI(depth, e.integer(whole)), vectors = e.andI(end, e.integer(-lanes));
       inVectors(e.integer(0), vectors, false);
-      // Where K ends, the other lanes of a vector are past it.
-      if (extents.contracted(op)) {
+      if (endsAnywhere) {
         bool wasAtEdge = std::exchange(atEdge, true);
         inVectors(vectors, end, true);
         atEdge = wasAtEdge;
@@ -163,7 +163,8 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
     }
     if (k > whole) {
       SmallVector<Value> rest(m * count, zeros(k - whole));
-      step(Ix(whole), k - whole, rest);
+      Value left = e.subI(depth, e.integer(whole));
+      step(Ix(whole), k - whole, rest, endsAnywhere ? e.laneMask(k - whole, left) : Value());
       for (auto [sum, last] : llvm::zip(sums, rest))
         sum = e.join(ReduceOp::Sum, sum, e.widen(last, zeros(width)), element);
     }
@@ -177,7 +178,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
   };
   auto strip = [&](Ix column, int64_t count) {
     MemoScope scope(*this);
-    emitInside(op.getRhs().getDefiningOp(), depth, e.add(column, count),
+    emitInside(op.getRhs().getDefiningOp(), k % lanes ? e.integer(k) : depth, e.add(column, count),
                [&] { multiply(column, count); });
   };
   int64_t step = std::min(n, most), whole = n / step * step;
