@@ -36,7 +36,7 @@ Value KernelEmitter::pairedRow(const Buffer &buffer, Ix row, Ix depth) {
   return e.address(bufferStart(buffer), e.add(start, e.mul(depth, 2 * bytes)));
 }
 
-/// Packs the right-hand side. Most panels are inside the view even where the tile is not.
+/// Packs the right-hand side.
 void KernelEmitter::packForBfmmla(tile::MmaOp op) {
   Value rhs = op.getRhs();
   int64_t n = Plan::shapeOf(rhs)[1];
@@ -45,12 +45,7 @@ void KernelEmitter::packForBfmmla(tile::MmaOp op) {
     MemoScope scope(*this);
     return packColumns(op, depth, columnEnd);
   }
-  const Access &access = accesses.find(rhs.getDefiningOp())->second;
-  Value inside, ends[] = {depth, columnEnd};
-  for (auto [valid, end] : llvm::zip(access.valid, ends))
-    if (valid)
-      inside = e.andI(inside, e.cmp(ICmpPredicate::sge, valid, end));
-  emitVersioned(inside, [&] { packColumns(op, depth, columnEnd); });
+  emitInside(rhs.getDefiningOp(), depth, Ix(columnEnd), [&] { packColumns(op, depth, columnEnd); });
 }
 
 void KernelEmitter::packColumns(tile::MmaOp op, Value depth, Value columnEnd) {
@@ -58,13 +53,6 @@ void KernelEmitter::packColumns(tile::MmaOp op, Value depth, Value columnEnd) {
   Value rhs = op.getRhs();
   int64_t k = to.shape[0], n = to.shape[1], whole = n / bfmmlaPanel * bfmmlaPanel;
   bool isAlongDepth = Plan::isTransposedLoad(rhs) && !plan.bufferOf(rhs);
-  auto vectorAt = [&](Ix row, Ix column, int dim, int64_t lanes) {
-    Position at;
-    at.index = {row, column};
-    at.vectorDim = dim;
-    at.lanes = lanes;
-    return evaluate(rhs, at);
-  };
   auto store = [&](Value vector, Ix row, Ix panel, int64_t inPanel) {
     Ix offset = e.add(e.mul(panel, k * bytes), e.mul(row, bfmmlaPanel * bytes));
     e.store(vector, e.address(bufferStart(to), e.add(offset, inPanel * step * bytes)),
@@ -74,13 +62,13 @@ void KernelEmitter::packColumns(tile::MmaOp op, Value depth, Value columnEnd) {
   auto packStep = [&](Ix row, Ix panel, int64_t width) {
     if (isAlongDepth) {
       for (int64_t i = 0; i < width; ++i)
-        store(vectorAt(row, e.add(panel, i), 0, step), row, panel, i);
+        store(evaluate(rhs, columnSegment(row, e.add(panel, i), step)), row, panel, i);
       return;
     }
     SmallVector<Value, step> rows;
     Value zeros = e.integer(0, Emitter::withLanes(e.i16, bfmmlaPanel));
     for (int64_t i = 0; i < step; ++i)
-      rows.push_back(e.widen(vectorAt(e.add(row, i), panel, 1, width), zeros));
+      rows.push_back(e.widen(evaluate(rhs, rowSegment(e.add(row, i), panel, width)), zeros));
     // Interleaves elements of adjacent rows along K: single elements of two rows first, then pairs.
     constexpr int32_t halves[2][8] = {{0, 8, 1, 9, 2, 10, 3, 11}, {4, 12, 5, 13, 6, 14, 7, 15}};
     constexpr int32_t pairs[2][8] = {{0, 1, 8, 9, 2, 3, 10, 11}, {4, 5, 12, 13, 6, 7, 14, 15}};

@@ -34,18 +34,11 @@ void KernelEmitter::packBytes(tile::MmaOp op, Ix column, int64_t width, Value de
   Value bytes = Plan::bytesOf(op.getRhs());
   bool isAlongDepth = Plan::isTransposedLoad(bytes);
   int64_t lanes = cpu.lanes(4);
-  auto vectorAt = [&](Ix row, Ix column, int dim, int64_t count) {
-    Position at;
-    at.index = {row, column};
-    at.vectorDim = dim;
-    at.lanes = count;
-    return evaluate(bytes, at);
-  };
   auto packStep = [&](Ix row, Ix packedRow) {
     if (isAlongDepth) {
       for (int64_t i = 0; i < width; ++i)
-        e.store(vectorAt(row, e.add(column, i), 0, step), bufferAddress(panel, {packedRow, Ix(i)}),
-                scratchScope);
+        e.store(evaluate(bytes, columnSegment(row, e.add(column, i), step)),
+                bufferAddress(panel, {packedRow, Ix(i)}), scratchScope);
       return;
     }
     for (int64_t start = 0; start < width; start += lanes) {
@@ -53,8 +46,8 @@ void KernelEmitter::packBytes(tile::MmaOp op, Ix column, int64_t width, Value de
       Type type = Emitter::withLanes(e.i32, count);
       Value quads;
       for (int64_t i = 0; i < step; ++i) {
-        Value row32 = LLVM::ZExtOp::create(e.b, type,
-                                           vectorAt(e.add(row, i), e.add(column, start), 1, count));
+        Value row32 = LLVM::ZExtOp::create(
+            e.b, type, evaluate(bytes, rowSegment(e.add(row, i), e.add(column, start), count)));
         row32 = i ? LLVM::ShlOp::create(e.b, row32, e.integer(8 * i, type)) : row32;
         quads = i ? e.orI(quads, row32) : row32;
       }

@@ -133,10 +133,7 @@ void KernelEmitter::emitDotProducts(tile::MmaOp op) {
         rows.push_back(mask ? e.select(mask, row, zeros(width)) : row);
       }
       for (int64_t j = 0; j < count; ++j) {
-        Position here;
-        here.index = {at, e.add(column, j)};
-        here.vectorDim = 0;
-        here.lanes = width;
+        Position here = columnSegment(at, e.add(column, j), width);
         Value value = e.cast(evaluate(op.getRhs(), here), from, element);
         for (int64_t i = 0; i < m; ++i)
           sums[i * count + j] = e.mulAdd(rows[i], value, sums[i * count + j]);

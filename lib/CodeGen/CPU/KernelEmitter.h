@@ -160,6 +160,7 @@ private:
   class BlockedMma;
   /// `lanes` columns of a row, from `column` on.
   Position rowSegment(Ix row, Ix column, int64_t lanes);
+  Position columnSegment(Ix row, Ix column, int64_t lanes);
   /// Evaluates the accumulator operand; columns past the tile, which exist only in the padding of
   /// buffers, are zeros.
   Value evaluateAccumulator(tile::MmaOp op, Position at);

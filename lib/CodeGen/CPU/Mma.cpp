@@ -448,6 +448,12 @@ Position KernelEmitter::rowSegment(Ix row, Ix column, int64_t lanes) {
   return at;
 }
 
+Position KernelEmitter::columnSegment(Ix row, Ix column, int64_t lanes) {
+  Position at = rowSegment(row, column, lanes);
+  at.vectorDim = 0;
+  return at;
+}
+
 Value KernelEmitter::evaluateAccumulator(tile::MmaOp op, Position at) {
   Value zeros = e.integerOrReal(0, Emitter::withLanes(Plan::elementOf(op.getResult()), at.lanes));
   if (const Ix &column = at.index[1]; column.isConstant())

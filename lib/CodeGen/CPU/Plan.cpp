@@ -253,7 +253,7 @@ bool Plan::canUseByteProducts(MmaOp op) const {
   auto load = columns.getDefiningOp<LoadOp>();
   return load && load->hasOneUse() && op.getRhs().hasOneUse() && load.getDims().size() == 2 &&
          load->getBlock() == op->getBlock() && !storedViews.contains(load.getView()) &&
-         shapeOf(columns)[0] % 4 == 0 && shapeOf(columns)[0] * shapeOf(columns)[1] > 1;
+         shapeOf(columns)[0] % 4 == 0;
 }
 
 /// Rows are interleaved where an instruction multiplies by one lane and enough columns amortize it.

@@ -132,8 +132,6 @@ public:
   }
   /// Whether pairs of rows are multiplied by pairs of columns.
   bool usesBfmmla(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->paired; }
-  /// Whether four bytes along K are multiplied at once.
-  bool usesByteProducts(tile::MmaOp op) const { return rhsOf(op) && rhsOf(op)->quads; }
   /// The tile of int8 that is converted to this one; null if there is none.
   static mlir::Value bytesOf(mlir::Value value);
   /// The block of accumulators that a contraction on the vector unit keeps in registers.
